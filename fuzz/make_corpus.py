@@ -12,6 +12,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from foldline._core import SESSIONS as FORMS
+
 CORPUS = Path(__file__).parent / "corpus"
 
 #: A question, a call, its result and an answer, in the order of `Format::ALL`.
@@ -92,11 +94,16 @@ LISTS: list[list[Any]] = [
             "metadata": {},
         }
     ],
+    [  # sharegpt
+        {"from": "human", "value": "hi"},
+        {"from": "gpt", "value": '<tool_call>{"name": "f"}</tool_call>'},
+        {"from": "tool", "value": "<tool_response>r</tool_response>"},
+    ],
 ]
 
-#: Entries in the order of the agents of `targets/sessions.rs`.
-SESSIONS: list[list[Any]] = [
-    [  # claude_code
+#: Entries of each form of a session; the input begins with the number of its row in `Agent::ALL`.
+SESSIONS: dict[str, list[Any]] = {
+    "claude_code": [
         {"type": "user", "uuid": "1", "parentUuid": None, "message": {"role": "user", "content": "hi"}},
         {
             "type": "assistant",
@@ -115,7 +122,7 @@ SESSIONS: list[list[Any]] = [
             "message": {"role": "user", "content": "s"},
         },
     ],
-    [  # codex
+    "codex": [
         {"type": "session_meta", "payload": {"id": "s"}},
         {
             "type": "response_item",
@@ -128,8 +135,8 @@ SESSIONS: list[list[Any]] = [
         {"type": "compacted", "payload": {"message": "so far"}},
         {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}},
     ],
-    [{"message": "hello", "attrs": []}, {"message": "you"}],  # dialogue
-    [  # gemini_cli
+    "dialogue": [{"message": "hello", "attrs": []}, {"message": "you"}],
+    "gemini_cli": [
         {"id": "1", "type": "user", "content": "x"},
         {
             "id": "2",
@@ -139,23 +146,23 @@ SESSIONS: list[list[Any]] = [
             "toolCalls": [{"id": "t", "name": "f", "args": {}, "result": []}],
         },
     ],
-    [  # gemini_cli, a log
+    "gemini_cli_log": [
         {"id": "1", "type": "user", "content": "x"},
         {"$set": {"messages": []}},
         {"$rewindTo": "1"},
     ],
-    [  # pi_session
+    "pi": [
         {"type": "session", "id": "s", "version": 3},
         {"type": "message", "id": "1", "parentId": None, "message": {"role": "user", "content": "x"}},
         {"type": "compaction", "id": "2", "parentId": "1", "summary": "s", "firstKeptEntryId": "1"},
         {"type": "branch_summary", "id": "3", "parentId": "1", "summary": "b", "fromId": "2"},
     ],
-    [  # swe_agent
+    "swe_agent": [
         {"role": "system", "content": "s", "agent": "primary"},
         {"role": "user", "content": "d", "agent": "primary", "is_demo": True},
         {"role": "assistant", "content": "a", "thought": "t", "action": "ls", "agent": "primary"},
     ],
-    [
+    "swe_agent_steps": [
         {
             "query": [{"role": "user", "content": "q"}],
             "response": "r",
@@ -164,7 +171,49 @@ SESSIONS: list[list[Any]] = [
             "observation": "o",
         }
     ],
-]
+    "opencode": [
+        {
+            "info": {"id": "m", "role": "assistant", "sessionID": "s"},
+            "parts": [
+                {"type": "text", "text": "x"},
+                {
+                    "type": "tool",
+                    "callID": "c",
+                    "tool": "f",
+                    "state": {"status": "completed", "input": {}, "output": "r"},
+                },
+            ],
+        }
+    ],
+    "cline": [
+        {"role": "user", "content": "x", "ts": 1, "condenseParent": "k"},
+        {"role": "user", "content": "s", "ts": 2, "isSummary": True, "condenseId": "k"},
+    ],
+    "cline_log": [
+        {"ts": 1, "type": "say", "say": "text", "text": "x"},
+        {"ts": 2, "type": "ask", "ask": "tool", "text": "{}"},
+    ],
+    "goose": [
+        {
+            "role": "assistant",
+            "content": [
+                {
+                    "type": "toolRequest",
+                    "id": "c",
+                    "toolCall": {"status": "success", "value": {"name": "f", "arguments": {}}},
+                },
+                {
+                    "type": "toolResponse",
+                    "id": "c",
+                    "toolResult": {"status": "success", "value": [{"type": "text", "text": "r"}]},
+                },
+            ],
+        }
+    ],
+    "inspect": [
+        {"role": "assistant", "content": "x", "tool_calls": [{"id": "c", "function": "f", "arguments": {"a": 1}}]}
+    ],
+}
 
 STREAM = (
     b'data: {"model": "m", "choices": [{"index": 0, "delta": {"content": "So "}, "finish_reason": null}]}\r\n\r\n'
@@ -181,12 +230,13 @@ def compact(value: Any) -> bytes:
 
 def inputs() -> dict[str, list[bytes]]:
     """The inputs of each target."""
-    lists, sessions = [compact(each) for each in LISTS], [compact(each) for each in SESSIONS]
+    lists, forms = [compact(each) for each in LISTS], list(FORMS)
+    sessions = {forms.index(name): compact(each) for name, each in SESSIONS.items()}
     lines = b"\n".join(compact({"id": str(i), "messages": each}) for i, each in enumerate(LISTS[:1]))
     return {
         "json_tape": [lists[0], b' [1,-0.5e3,1e999,"\\ud83d\\ude00\\ud800\\u0000",{"a":1,"a":[true,null]},{}] '],
         "readers": [bytes([i]) + each for i, each in enumerate(lists)] + [bytes([len(lists)]) + each for each in lists],
-        "sessions": [bytes([i]) + each for i, each in enumerate(sessions)],
+        "sessions": [bytes([i]) + each for i, each in sorted(sessions.items())],
         "repair": [bytes([64 + i, *each]) for i, each in enumerate(lists[:4])],
         "summary_checks": [
             bytes([i]) + each + b"\0## Files\n- `a.py` read\n\n## Constraints\n- never push [1]\n"

@@ -64,7 +64,8 @@ def _problems_of_calls(calls: object) -> list[str]:
         strings = (call.get("id"), function.get("name"), function.get("arguments"))
         if call.get("type") != "function" or not all(isinstance(value, str) for value in strings):
             found.append("bad_tool_call")
-    return found
+    ids = [call.get("id") for call in calls]
+    return found + ["duplicate_id"] * (len(ids) - len(set(ids)))
 
 
 def unpaired(messages: Iterable[Message]) -> int:

@@ -48,7 +48,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(structure) = structure else { panic!("no pins, no errors") };
     assert_eq!(structure.len(), transcript.len());
     if let Some(provider) = Provider::of(transcript.framing) {
-        for problem in validate(&transcript, provider, Strict::default()) {
+        for problem in validate(&transcript, &[], provider, Strict::default()) {
             assert!(problem.index < transcript.len().max(1), "{problem:?}");
         }
     }

@@ -3,30 +3,21 @@
 
 use foldline::formats::record_kind::classify;
 use foldline::formats::sessions::session::Session;
-use foldline::formats::sessions::{claude_code, codex, dialogue, gemini_cli, pi_session, swe_agent};
+use foldline::formats::sessions::{Agent, claude_code};
 use foldline::json::{Overlay, Tape, with_document};
 use foldline::node::Node;
 use foldline_fuzz::{choice, write_facts};
 use libfuzzer_sys::fuzz_target;
 
-const AGENTS: usize = 8;
+const AGENTS: usize = Agent::ALL.len();
 
 /// The session in words, or the code of the error.
 fn session<N: Node>(entries: &N, agent: usize) -> std::result::Result<String, &'static str> {
-    let made = match agent {
-        0 => {
-            return claude_code::assemble(entries)
-                .map(|made| format!("{made:?}"))
-                .map_err(|error| error.code);
-        }
-        1 => codex::assemble(entries),
-        2 => dialogue::assemble(entries),
-        3 => gemini_cli::assemble(entries),
-        4 => gemini_cli::assemble_log(entries),
-        5 => pi_session::assemble(entries),
-        6 => swe_agent::assemble(entries),
-        _ => swe_agent::assemble_steps(entries),
-    };
+    let agent = Agent::ALL[agent].agent;
+    if agent == Agent::ClaudeCode {
+        return claude_code::assemble(entries).map(|made| format!("{made:?}")).map_err(|error| error.code);
+    }
+    let made = agent.assemble(entries);
     made.map(|made| written(&made, entries.len())).map_err(|error| error.code)
 }
 
@@ -57,6 +48,7 @@ fn overlay<N: Node>(made: &Overlay<N>, out: &mut String) {
         }
         Overlay::Text(text) => out.push_str(text),
         Overlay::Number(number) => out.push_str(&number.to_string()),
+        Overlay::Bool(value) => out.push_str(&value.to_string()),
         Overlay::Null => out.push_str("null"),
     }
 }

@@ -9,7 +9,17 @@ from typing_extensions import Buffer, disjoint_base
 
 from foldline.errors import FoldlineError, MessageError
 from foldline.planning.plan import PlanOptions
-from foldline.typing import Action, Conversation, CountKind, Format, FormatOption, Origin, Provider, Texts
+from foldline.typing import (
+    Action,
+    Conversation,
+    CountKind,
+    Format,
+    FormatOption,
+    Origin,
+    Provider,
+    SessionFormat,
+    Texts,
+)
 
 __all__ = [
     "AUTO_ERROR_BOUND",
@@ -25,6 +35,8 @@ __all__ = [
     "READER_KEYS",
     "RECORD_KEYS",
     "REPAIR_CODES",
+    "SESSIONS",
+    "SESSION_FORMATS",
     "SHORTEN_MARKER",
     "SUMMARY_LABEL",
     "Alternative",
@@ -87,6 +99,9 @@ READER_KEYS: tuple[str, ...]
 REPAIR_CODES: list[str]
 SHORTEN_MARKER: str
 FORMATS: tuple[Format, ...]
+#: For each form of a session: its program, the dialect of its messages, whether it is one document, the key of ids.
+SESSIONS: dict[str, tuple[SessionFormat, Format, bool, str | None]]
+SESSION_FORMATS: tuple[SessionFormat, ...]
 PROVIDERS: tuple[Provider, ...]
 #: The provider that takes messages of a format as they are.
 PROVIDER_OF_FORMAT: dict[str, Provider]
@@ -589,6 +604,7 @@ def repair(
     alternate: bool,
     single_system: bool,
     partial: bool,
+    allow_prefill: bool,
     format: FormatOption,
 ) -> tuple[list[Any], list[tuple[int, str, str]], list[tuple[int, str, str]]]: ...
 def validate(
@@ -598,6 +614,7 @@ def validate(
     alternate: bool,
     single_system: bool,
     partial: bool,
+    allow_prefill: bool,
     format: FormatOption,
 ) -> list[tuple[int, str, str]]: ...
 def tool_results(

@@ -44,6 +44,7 @@ __all__ = [
     "Pin",
     "Problem",
     "Provider",
+    "SessionFormat",
     "SessionStore",
     "StoredMessage",
     "StoredTranscript",
@@ -59,7 +60,12 @@ __all__ = [
 
 #: The dialect of messages.
 Format: TypeAlias = Literal[
-    "openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "langchain", "gent"
+    "openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "langchain", "gent", "sharegpt"
+]
+
+#: A program whose session files `read` knows: ``meta["session_format"]``.
+SessionFormat: TypeAlias = Literal[
+    "claude_code", "pi", "codex", "gemini_cli", "swe_agent", "opencode", "cline", "goose", "inspect", "dialogue"
 ]
 
 #: A dialect, or ``"auto"`` to detect it by content.
@@ -250,7 +256,7 @@ class StoredTranscript:
     Attributes:
         id: The id of the session or conversation, or one derived from the file name and the position in the file.
         format: The dialect of the messages: ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini``, ``pi``,
-            ``ai_sdk``, ``langchain`` or ``gent``.
+            ``ai_sdk``, ``langchain``, ``gent`` or ``sharegpt``.
         messages: The messages in their provider's form.
         meta: The data around them: ``path``, ``line``, and by format ``tools``, ``system`` (``instructions`` of
             Responses, ``systemInstruction`` of Gemini). Sessions add ``session_format``, ``entries`` (the entries of

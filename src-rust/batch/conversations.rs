@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use crate::formats::Format;
 use crate::formats::record_kind::{RecordKind, at_path, classify};
+use crate::formats::sessions::Agent;
 use crate::node::{Key, Kind, Node};
 
 /// A list of messages, and the format named by the object that contains it.
@@ -33,7 +34,8 @@ fn collect<N: Node>(value: &N, found: &mut Vec<Result<Conversation<N>>>) {
     match classify(value) {
         RecordKind::MessageList => found.push(Ok(list(value))),
         // The history of a trajectory is a list of messages.
-        RecordKind::SweAgent(path @ [Key::HISTORY]) => found.push(conversation(value, path)),
+        RecordKind::SessionDocument(Agent::Cline, []) => found.push(Ok(list(value))),
+        RecordKind::SessionDocument(Agent::SweAgent, path) => found.push(conversation(value, path)),
         RecordKind::Conversation(path) => found.push(conversation(value, path)),
         RecordKind::ConversationList => {
             value.find_item(|item| {
@@ -77,14 +79,12 @@ fn refusal(record: RecordKind) -> Error {
             "",
             "a single message is not a transcript; pass a list of messages",
         ),
-        RecordKind::ClaudeCode | RecordKind::Pi | RecordKind::Codex | RecordKind::GeminiCliLog => {
-            Error::message(
-                "session_entry",
-                "",
-                "an entry of a session is not a transcript; read the whole session",
-            )
-        }
-        RecordKind::GeminiCli | RecordKind::SweAgent(_) | RecordKind::Dialogue(_) => {
+        RecordKind::SessionEntry(_) => Error::message(
+            "session_entry",
+            "",
+            "an entry of a session is not a transcript; read the whole session",
+        ),
+        RecordKind::SessionDocument(..) | RecordKind::InspectLog => {
             Error::message("session_entry", "", "a session has no list of messages; read it as a file")
         }
         RecordKind::Unsupported(name) => Error::message("unsupported_format", "", name),

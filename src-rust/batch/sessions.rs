@@ -11,48 +11,15 @@ use crate::error::Result;
 use crate::formats::Format;
 use crate::formats::record_kind::{RecordKind, classify};
 use crate::formats::sessions::session::{Session, Thread};
-use crate::formats::sessions::{claude_code, codex, gemini_cli, pi_session};
+use crate::formats::sessions::{Agent, Storage};
 use crate::json::{OverlayNode, Rewrite, Tape, TapeList, TapeNode, push_string};
 use crate::node::{Key, Kind, Node};
 
-/// An agent whose sessions are stored as lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Agent {
-    ClaudeCode,
-    Codex,
-    GeminiCli,
-    Pi,
-}
-
-impl Agent {
-    /// The agent whose entry a record is.
-    fn of(record: &RecordKind) -> Option<Self> {
-        match record {
-            RecordKind::ClaudeCode => Some(Agent::ClaudeCode),
-            RecordKind::Codex => Some(Agent::Codex),
-            RecordKind::GeminiCliLog => Some(Agent::GeminiCli),
-            RecordKind::Pi => Some(Agent::Pi),
-            _ => None,
-        }
-    }
-
-    /// Its name in the metadata, and the format of its messages.
-    fn names(self) -> (&'static str, Format) {
-        match self {
-            Agent::ClaudeCode => ("claude_code", Format::Anthropic),
-            Agent::Codex => ("codex", Format::OpenAiResponses),
-            Agent::GeminiCli => ("gemini_cli", Format::Gemini),
-            Agent::Pi => ("pi", Format::Pi),
-        }
-    }
-
-    fn assemble<'t>(self, entries: &TapeList<'t>) -> Result<Session<TapeList<'t>>> {
-        match self {
-            Agent::ClaudeCode => claude_code::session(entries),
-            Agent::Codex => codex::assemble(entries),
-            Agent::GeminiCli => gemini_cli::assemble_log(entries),
-            Agent::Pi => pi_session::assemble(entries),
-        }
+/// The agent whose entry a record is.
+fn agent_of(record: &RecordKind) -> Option<Agent> {
+    match record {
+        RecordKind::SessionEntry(agent) => Some(*agent),
+        _ => None,
     }
 }
 
@@ -71,7 +38,7 @@ pub struct Folded {
 pub fn begins(line: &[u8]) -> bool {
     let line = Line { number: 1, offset: 0, bytes: Some(line), is_whole: true };
     let tape = line.tape(&mut || true).unwrap_or_default();
-    tape.is_some_and(|tape| Agent::of(&classify(&tape.root())).is_some())
+    tape.is_some_and(|tape| agent_of(&classify(&tape.root())).is_some())
 }
 
 /// Folds the session in the bytes of a file; `None` if it is not clearly a session. O(bytes).
@@ -81,7 +48,7 @@ pub fn begins(line: &[u8]) -> bool {
 pub fn fold(recording: &Recording<'_>, file: &[u8], check: Interrupt<'_>) -> Result<Option<Folded>> {
     let mut folded = Folded::default();
     let Some((tapes, places)) = tapes(file, &mut folded, check)? else { return Ok(None) };
-    let Some(agent) = tapes.first().and_then(|tape| Agent::of(&classify(&tape.root()))) else {
+    let Some(agent) = tapes.first().and_then(|tape| agent_of(&classify(&tape.root()))) else {
         return Ok(None);
     };
     let (mut entries, mut entry_places): (Vec<TapeNode<'_>>, Vec<(u64, u64)>) = (Vec::new(), Vec::new());
@@ -92,11 +59,10 @@ pub fn fold(recording: &Recording<'_>, file: &[u8], check: Interrupt<'_>) -> Res
                 folded.problems.push((place.0, place.1, "unknown_record"));
                 continue;
             }
-            // In the older form of a rollout, items have no envelopes.
-            RecordKind::Message if agent == Agent::Codex => {}
+            RecordKind::Message if agent.takes_messages() => {}
             // An entry of a newer version.
             RecordKind::Entry => {}
-            record if Agent::of(&record) == Some(agent) => {}
+            record if agent_of(&record) == Some(agent) => {}
             _ => return Ok(None),
         }
         entries.push(entry);
@@ -116,7 +82,7 @@ pub fn fold(recording: &Recording<'_>, file: &[u8], check: Interrupt<'_>) -> Res
         None => return Ok(None),
     };
     for thread in &session.threads {
-        if thread.messages.is_empty() && thread.branches.is_empty() && agent != Agent::GeminiCli {
+        if thread.messages.is_empty() && thread.branches.is_empty() && agent != Agent::GeminiCliLog {
             continue;
         }
         let beside = FoldContext { tools: beside.clone().into(), summaries: thread.summaries.clone() };
@@ -171,13 +137,13 @@ impl Meta {
         session: &Session<TapeList<'_>>,
         line: u64,
     ) -> Option<Self> {
-        let (name, format) = agent.names();
+        let Storage { program, format, .. } = *agent.storage();
         if agent == Agent::Pi && names_its_dialect(entries) {
             return None;
         }
         let skipped = session.skipped.total();
         let mut json =
-            format!("{{\"line\":{line},\"session_format\":\"{name}\",\"skipped_entries\":{skipped}")
+            format!("{{\"line\":{line},\"session_format\":\"{program}\",\"skipped_entries\":{skipped}")
                 .into_bytes();
         json.extend_from_slice(b",\"skipped_kinds\":{");
         for (at, (kind, count)) in session.skipped.kinds.iter().enumerate() {
@@ -246,6 +212,7 @@ fn thread_row(
 mod tests {
     use super::*;
     use crate::formats::sessions::session::Message;
+    use crate::formats::sessions::{claude_code, pi_session};
     use crate::node::test::told;
 
     /// Checks that messages read in place equal those written as JSON and read again.

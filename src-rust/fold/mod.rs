@@ -36,7 +36,7 @@ const SHORT_TEXT: &str = "xxx";
 /// The request for a fold.
 #[derive(Clone, Copy, Debug)]
 pub struct FoldRequest {
-    /// The request for the plan; its `summary_tokens` are the room of the summary message, label included.
+    /// The request for the plan; its `summary_tokens` are the budget of the summary message, label included.
     pub plan: PlanOptions,
     /// Whether a filler separates adjacent messages of one side.
     pub alternate: bool,

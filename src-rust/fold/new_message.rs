@@ -2,14 +2,14 @@
 
 use crate::error::Result;
 use crate::formats::Format;
-use crate::formats::messages::gent;
 use crate::formats::messages::langchain::Form;
+use crate::formats::messages::{gent, sharegpt};
 use crate::formats::sessions::session::Overlay;
 use crate::node::{Key, Node};
 use crate::rules::roles::Side;
 use crate::transcript::{Build, Builder, Framing, PartKind, PieceKind, Role, Transcript};
 
-/// A text as a message of one side, in the shape of its format; if that has several, in the shape of the first message.
+/// A text as a message of one side, in the form of its format; if that has several, in the form of the first message.
 pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: &str) -> Overlay<N> {
     let of = |users, models| Some(Overlay::text(if side == Side::User { users } else { models }));
     let body = || Some(Overlay::text(text));
@@ -54,6 +54,10 @@ pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: 
                 (messages, Some(Overlay::List(vec![inner]))),
                 (origin, Some(Overlay::text(gent::SYNTHETIC))),
             ])
+        }
+        Ok(Format::ShareGpt) => {
+            let (users, models) = sharegpt::names_of(first);
+            Overlay::object([("from", of(users, models)), ("value", body())])
         }
         _ => Overlay::object([("role", of("user", "assistant")), ("content", body())]),
     }

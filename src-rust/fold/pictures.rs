@@ -1,8 +1,12 @@
 //! Messages without some of their pictures: a cleared picture becomes a text part in its place.
 //!
 //! One walk serves every dialect: pictures are items of the lists under the keys of [`LISTS`], and a text part has the
-//! form of the part that it replaces (with a type, or with the key `text` alone, as in Gemini). A picture that is no item
-//! of a list is part of a call's result that cannot be text, such as OpenAI's `computer_screenshot`: it stays.
+//! form of the part that it replaces (with a type, or with the key `text` alone, as in Gemini). Where a list takes no text
+//! parts, its own form of a text replaces the picture: a text file in the `parts` of Gemini's function responses, logs in
+//! the `outputs` of OpenAI's code interpreter. A picture that OpenAI generated may be null.
+//!
+//! A picture that is no item of a list is part of a call's result that cannot be text, such as OpenAI's
+//! `computer_screenshot`, which `computer_call_output` requires: it stays.
 
 use super::edits::{Item, Maker, marked_as_edited};
 use crate::formats::sessions::session::{Overlay, items};
@@ -10,11 +14,29 @@ use crate::node::{Key, Kind, Node, is_picture};
 use crate::plan::PLACEHOLDER;
 
 /// Keys of lists of content parts, and of lists of messages.
-const LISTS: &[Key] =
-    &[Key::CONTENT, Key::PARTS, Key::PARTS_GO, Key::OUTPUT, Key::VALUE, Key::MESSAGES, Key::MESSAGES_GO];
+const LISTS: &[Key] = &[
+    Key::CONTENT,
+    Key::PARTS,
+    Key::PARTS_GO,
+    Key::OUTPUT,
+    Key::OUTPUTS,
+    Key::VALUE,
+    Key::MESSAGES,
+    Key::MESSAGES_GO,
+];
 
 /// Keys of objects with such lists.
-const HOLDERS: &[Key] = &[Key::DATA, Key::KWARGS, Key::OUTPUT, Key::TOOL_RESPONSE];
+const HOLDERS: &[Key] = &[
+    Key::DATA,
+    Key::KWARGS,
+    Key::OUTPUT,
+    Key::TOOL_RESPONSE,
+    Key::FUNCTION_RESPONSE_CAMEL,
+    Key::FUNCTION_RESPONSE,
+];
+
+/// The placeholder as base64.
+const PLACEHOLDER_DATA: &str = "W2NsZWFyZWRd";
 
 /// Deepest nesting that is searched: a result in a message in a unit, with some to spare.
 const MAX_LEVELS: usize = 8;
@@ -22,9 +44,15 @@ const MAX_LEVELS: usize = 8;
 /// The number of pictures in a message that can be cleared.
 #[must_use]
 pub fn pictures_of<N: Node>(message: &N) -> usize {
-    let mut count = 0;
+    let mut count = usize::from(is_generated(message));
     count_in(message, 0, &mut count);
     count
+}
+
+/// Whether an item is a picture that OpenAI generated: its type and its data, which may be null.
+fn is_generated<N: Node>(item: &N) -> bool {
+    item.text_is(Key::TYPE, "image_generation_call")
+        && item.get(Key::RESULT).is_some_and(|result| result.kind() == Kind::String)
 }
 
 fn count_in<N: Node>(object: &N, level: usize, count: &mut usize) {
@@ -54,22 +82,36 @@ pub fn without_pictures<N: Node, M: Maker<N>>(
     format: &str,
     cleared: &[usize],
 ) -> Result<M::Value, M::Error> {
-    let members = changed(maker, message, 0, cleared, &mut 0)?;
+    if is_generated(message) && cleared.first() == Some(&0) {
+        let members = vec![(Key::RESULT, maker.value(Overlay::Null)?)];
+        return marked_as_edited(maker, message, format, members);
+    }
+    let members = changed(maker, message, Place::default(), cleared, &mut 0)?;
     marked_as_edited(maker, message, format, members)
+}
+
+/// Where a walk is.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    level: usize,
+    /// In a function response of Gemini, whose parts are files.
+    takes_files: bool,
 }
 
 /// The members of an object that change. `seen` is the number of pictures before it.
 fn changed<N: Node, M: Maker<N>>(
     maker: &M,
     object: &N,
-    level: usize,
+    place: Place,
     cleared: &[usize],
     seen: &mut usize,
 ) -> Result<Vec<(Key, M::Value)>, M::Error> {
     let mut members = Vec::new();
-    for (key, inner) in lists_and_holders(object, level) {
+    let deeper = Place { level: place.level + 1, ..place };
+    for (key, inner) in lists_and_holders(object, place.level) {
         if inner.kind() == Kind::Object {
-            let within = changed(maker, &inner, level + 1, cleared, seen)?;
+            let takes_files = key == Key::FUNCTION_RESPONSE_CAMEL || key == Key::FUNCTION_RESPONSE;
+            let within = changed(maker, &inner, Place { takes_files, ..deeper }, cleared, seen)?;
             if !within.is_empty() {
                 members.push((key, maker.object_with(&inner, within)?));
             }
@@ -83,13 +125,17 @@ fn changed<N: Node, M: Maker<N>>(
                 *seen += 1;
                 is_changed |= is_cleared;
                 made.push(if is_cleared {
-                    Item::New(maker.value(text_like(&item))?)
+                    Item::New(match (place.takes_files, key == Key::OUTPUTS) {
+                        (true, _) => maker.value(file_like(&item))?,
+                        (_, true) => maker.value(logs())?,
+                        _ => maker.value(text_like(&item))?,
+                    })
                 } else {
                     Item::Given(item)
                 });
                 continue;
             }
-            let within = changed(maker, &item, level + 1, cleared, seen)?;
+            let within = changed(maker, &item, deeper, cleared, seen)?;
             is_changed |= !within.is_empty();
             made.push(match within.is_empty() {
                 true => Item::Given(item),
@@ -132,6 +178,32 @@ fn text_like<N: Node>(picture: &N) -> Overlay<N> {
     }
 }
 
+/// A text file in place of a file of a function response, with its name, by which the response may refer to it.
+fn file_like<N: Node>(picture: &N) -> Overlay<N> {
+    let snake = [Key::INLINE_DATA, Key::FILE_DATA];
+    let camel = [Key::INLINE_DATA_CAMEL, Key::FILE_DATA_CAMEL];
+    let is_snake = snake.iter().any(|&key| picture.get_some(key).is_some());
+    let (holder, kind, label) = match is_snake {
+        true => ("inline_data", "mime_type", "display_name"),
+        false => ("inlineData", "mimeType", "displayName"),
+    };
+    let inner = snake.iter().chain(&camel).find_map(|&key| picture.get_some(key));
+    let members = inner.and_then(|inner| inner.members().ok()).unwrap_or_default();
+    let name = members.into_iter().find(|(key, _)| key == label).map(|(_, name)| Overlay::Given(name));
+    let file = [
+        (kind, Some(Overlay::text("text/plain"))),
+        ("data", Some(Overlay::text(PLACEHOLDER_DATA))),
+        (label, name),
+    ];
+    Overlay::object([(holder, Some(Overlay::object(file)))])
+}
+
+/// An output of OpenAI's code interpreter that is not a picture.
+fn logs<N: Node>() -> Overlay<N> {
+    let placeholder = Some(Overlay::text(PLACEHOLDER));
+    Overlay::object([("type", Some(Overlay::text("logs"))), ("logs", placeholder)])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +240,32 @@ mod tests {
         ];
         for (json, expected) in cases {
             assert_eq!(cleared(json, &[0]), (1, expected.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_picture_where_no_text_part_is_taken_becomes_the_text_that_is() {
+        let cases = [
+            (
+                r#"{"parts":[{"functionResponse":{"name":"f","response":{"a":{"$ref":"b.png"}},"parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo=","displayName":"b.png"}}]}}]}"#,
+                r#"{"parts":[{"functionResponse":{"name":"f","response":{"a":{"$ref":"b.png"}},"parts":[{"inlineData":{"mimeType":"text/plain","data":"W2NsZWFyZWRd","displayName":"b.png"}}]}}]}"#,
+            ),
+            (
+                r#"{"parts":[{"function_response":{"parts":[{"file_data":{"mime_type":"image/png","file_uri":"gs://a/b"}}]}}]}"#,
+                r#"{"parts":[{"function_response":{"parts":[{"inline_data":{"mime_type":"text/plain","data":"W2NsZWFyZWRd"}}]}}]}"#,
+            ),
+            (
+                r#"{"type":"code_interpreter_call","outputs":[{"type":"image","url":"https://a/b.png"}]}"#,
+                r#"{"type":"code_interpreter_call","outputs":[{"type":"logs","logs":"[cleared]"}]}"#,
+            ),
+            (
+                r#"{"type":"image_generation_call","id":"ig_1","result":"iVBORw0KGgo="}"#,
+                r#"{"type":"image_generation_call","id":"ig_1","result":null}"#,
+            ),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(cleared(json, &[0]), (1, expected.to_owned()));
+            assert_eq!(cleared(expected, &[0]).0, 0, "{expected}");
         }
     }
 

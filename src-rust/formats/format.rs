@@ -22,6 +22,8 @@ pub enum Format {
     LangChain,
     /// Iterations of gent: `{"messages": […], "origin", "metadata"}`.
     Gent,
+    /// Training conversations: `{"from": "human", "value"}`.
+    ShareGpt,
 }
 
 impl Format {
@@ -35,6 +37,7 @@ impl Format {
         ("ai_sdk", Format::AiSdk),
         ("langchain", Format::LangChain),
         ("gent", Format::Gent),
+        ("sharegpt", Format::ShareGpt),
     ];
 
     /// The public name.
@@ -75,7 +78,9 @@ impl Format {
             Format::Anthropic => Framing::Anthropic,
             Format::Gemini => Framing::Gemini,
             // Libraries and sessions: requests are written in a provider's dialect.
-            Format::Pi | Format::AiSdk | Format::LangChain | Format::Gent => Framing::Unframed,
+            Format::Pi | Format::AiSdk | Format::LangChain | Format::Gent | Format::ShareGpt => {
+                Framing::Unframed
+            }
         }
     }
 }

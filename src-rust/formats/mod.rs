@@ -172,6 +172,7 @@ fn read_enveloped<N: Node>(
         Format::AiSdk => messages::ai_sdk::read(envelope, builder)?,
         Format::LangChain => messages::langchain::read(message, envelope, builder)?,
         Format::Gent => messages::gent::read(message, builder)?,
+        Format::ShareGpt => messages::sharegpt::read(message, builder)?,
     }
     builder.end_message()
 }

@@ -2,10 +2,12 @@
 //! the name of the file.
 
 use super::detect::is_unit;
-use super::messages::{langchain, openai_responses};
+use super::messages::{langchain, openai_responses, sharegpt};
 use super::sessions::session::array_of;
-use super::sessions::{codex, dialogue, gemini_cli, pi_session, swe_agent};
-use crate::node::{Key, Kind, Node};
+use super::sessions::{
+    Agent, claude_code, cline, codex, dialogue, gemini_cli, goose, inspect, opencode, pi_session, swe_agent,
+};
+use crate::node::{Fields, Key, KeySet, Kind, Node};
 
 /// The kind of a value in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,20 +20,12 @@ pub enum RecordKind {
     Conversation(&'static [Key]),
     /// A list of conversations.
     ConversationList,
-    /// An entry of a Claude Code session.
-    ClaudeCode,
-    /// An entry of a pi session.
-    Pi,
-    /// An entry of a Codex rollout.
-    Codex,
-    /// A line of a Gemini CLI session log.
-    GeminiCliLog,
-    /// A Gemini CLI session document, with its records under `messages`.
-    GeminiCli,
-    /// An SWE-agent trajectory, with its messages under `history` or its steps under `trajectory`.
-    SweAgent(&'static [Key]),
-    /// An object with a dialogue of two unnamed speakers under this path.
-    Dialogue(&'static [Key]),
+    /// An Inspect log, with its samples under `samples` and the messages of each under `messages`.
+    InspectLog,
+    /// An entry of a session that is stored as lines.
+    SessionEntry(Agent),
+    /// A session in one document, with its entries under this path; in a list if the path is empty.
+    SessionDocument(Agent, &'static [Key]),
     /// A known shape that this version does not read.
     Unsupported(&'static str),
     /// An object with a type that no reader knows: among entries of a session an entry of a newer version, else unknown.
@@ -39,6 +33,19 @@ pub enum RecordKind {
     /// Anything else.
     Unknown,
 }
+
+/// Keys of records that few files have: one walk tells that a value has none of them.
+static RARE: KeySet<9> = KeySet::new([
+    Key::LOGLINES,
+    Key::INFO,
+    Key::WORKING_DIR,
+    Key::EVAL,
+    Key::SESSION_ID_UPPER,
+    Key::FROM,
+    Key::CONVERSATIONS,
+    Key::CONVERSATION,
+    Key::CLIENT_HISTORY_CAMEL,
+]);
 
 /// Paths of a conversation's messages, in lookup order.
 const MESSAGE_PATHS: &[&[Key]] = &[
@@ -53,55 +60,66 @@ const MESSAGE_PATHS: &[&[Key]] = &[
     &[Key::ITEMS],
 ];
 
-/// Keys whose list may hold anything else as well.
-const COMMON_KEYS: &[Key] = &[Key::INPUT, Key::ITEMS];
+/// Those with a [`RARE`] key, which come first: a checkpoint of the Gemini CLI has the list that its user sees under
+/// `history`.
+const RARE_PATHS: &[&[Key]] = &[&[Key::CLIENT_HISTORY_CAMEL], &[Key::CONVERSATIONS], &[Key::CONVERSATION]];
 
-/// Types that only entries of Claude Code sessions have.
-const CLAUDE_CODE_ONLY: &[&str] = &[
-    "agent-name",
-    "ai-title",
-    "cost-state",
-    "custom-title",
-    "file-history-snapshot",
-    "last-prompt",
-    "permission-mode",
-    "pr-link",
-    "progress",
-    "queue-operation",
-    "summary",
-];
+/// Keys whose list may hold anything else as well.
+const COMMON_KEYS: &[Key] =
+    &[Key::INPUT, Key::ITEMS, Key::CONVERSATIONS, Key::CONVERSATION, Key::CLIENT_HISTORY_CAMEL];
 
 /// Classifies a value.
 pub fn classify<N: Node>(value: &N) -> RecordKind {
     match value.kind() {
         Kind::Object => classify_object(value),
         Kind::Array if value.is_empty() => RecordKind::MessageList,
+        Kind::Array if cline::is_log(value) => RecordKind::SessionDocument(Agent::ClineLog, &[]),
+        Kind::Array if value.item(0).is_some_and(|first| goose::is_row(&first)) => {
+            RecordKind::SessionDocument(Agent::GooseRows, &[])
+        }
+        Kind::Array if value.item(0).is_some_and(|first| opencode::is_entry(&first)) => {
+            RecordKind::SessionDocument(Agent::OpenCode, &[])
+        }
         Kind::Array => {
-            let told = value.find_item(|item| match classify(item) {
+            let found = value.find_item(|item| match classify(item) {
                 RecordKind::Message => Some(RecordKind::MessageList),
-                RecordKind::Conversation(_)
-                | RecordKind::MessageList
-                | RecordKind::GeminiCli
-                | RecordKind::SweAgent(_)
-                | RecordKind::Dialogue(_) => Some(RecordKind::ConversationList),
+                RecordKind::Conversation(_) | RecordKind::MessageList | RecordKind::SessionDocument(..) => {
+                    Some(RecordKind::ConversationList)
+                }
                 RecordKind::Unsupported(name) => Some(RecordKind::Unsupported(name)),
                 _ => None,
             });
-            told.unwrap_or(RecordKind::Unknown)
+            match found {
+                Some(RecordKind::MessageList) if cline::is_history(value) => {
+                    RecordKind::SessionDocument(Agent::Cline, &[])
+                }
+                found => found.unwrap_or(RecordKind::Unknown),
+            }
         }
         _ => RecordKind::Unknown,
     }
 }
 
 fn classify_object<N: Node>(value: &N) -> RecordKind {
+    let mut rare = Fields::nothing();
+    value.find(&RARE, &mut rare);
+    let is_common = rare.is_empty_from(0);
+    if !is_common && opencode::is_stored_file(value) {
+        return RecordKind::Unsupported("a file of an opencode storage folder: read the folder");
+    }
     // A message is recognised whatever other members it has.
-    if value.get(Key::ROLE).is_some() || is_of_library(value) || openai_responses::is_item(value) {
+    if value.get(Key::ROLE).is_some()
+        || is_of_library(value)
+        || openai_responses::is_item(value)
+        || (!is_common && sharegpt::is_message(value))
+    {
         return RecordKind::Message;
     }
-    if let Some(session) = session_document(value) {
+    if let Some(session) = session_document(value, is_common) {
         return session;
     }
-    for path in MESSAGE_PATHS {
+    let rare_paths = if is_common { &[] } else { RARE_PATHS };
+    for path in rare_paths.iter().chain(MESSAGE_PATHS) {
         let Some(messages) = at_path(value, path) else { continue };
         match messages.kind() {
             // The `input` of a model request may be one text.
@@ -112,50 +130,75 @@ fn classify_object<N: Node>(value: &N) -> RecordKind {
             _ => continue,
         }
         return match messages.item(0) {
-            None if path.last() == Some(&Key::ITEMS) => continue,
+            None if path.last().is_some_and(|key| *key != Key::INPUT && COMMON_KEYS.contains(key)) => {
+                continue;
+            }
             None => RecordKind::Conversation(path),
-            Some(first) if dialogue::is_turn(&first) => RecordKind::Dialogue(path),
-            Some(first) if is_message(&first) => RecordKind::Conversation(path),
+            Some(first) if dialogue::is_turn(&first) => RecordKind::SessionDocument(Agent::Dialogue, path),
+            Some(first) if is_message(&first) => match *path {
+                [Key::MESSAGES] if cline::is_document(value, &first) => {
+                    RecordKind::SessionDocument(Agent::RooCode, path)
+                }
+                path => RecordKind::Conversation(path),
+            },
             Some(_) if path.last().is_some_and(|key| COMMON_KEYS.contains(key)) => continue,
             Some(_) => RecordKind::Unsupported("conversation whose messages have no role"),
         };
     }
-    if is_claude_code(value) {
-        RecordKind::ClaudeCode
+    if claude_code::is_entry(value) {
+        RecordKind::SessionEntry(Agent::ClaudeCode)
     } else if pi_session::is_entry(value) {
-        RecordKind::Pi
+        RecordKind::SessionEntry(Agent::Pi)
     } else if codex::is_entry(value) {
-        RecordKind::Codex
+        RecordKind::SessionEntry(Agent::Codex)
+    } else if !is_common && goose::is_header(value) {
+        RecordKind::SessionEntry(Agent::GooseLines)
     } else if gemini_cli::is_entry(value) {
-        RecordKind::GeminiCliLog
+        RecordKind::SessionEntry(Agent::GeminiCliLog)
     } else if value.text_of(Key::TYPE).is_none_or(|kind| kind.is_empty()) {
         RecordKind::Unknown
     } else if value.get(Key::SESSION_ID_CAMEL).is_some_and(|id| id.kind() == Kind::String) {
         // Entries about the state of a session.
-        RecordKind::ClaudeCode
+        RecordKind::SessionEntry(Agent::ClaudeCode)
     } else {
         RecordKind::Entry
     }
 }
 
 /// A session stored as one document.
-fn session_document<N: Node>(value: &N) -> Option<RecordKind> {
+fn session_document<N: Node>(value: &N, is_common: bool) -> Option<RecordKind> {
+    if !is_common && let Some(session) = rare_document(value) {
+        return Some(session);
+    }
     if gemini_cli::is_session(value) {
         // A session without messages may be the first line of a log.
         let is_whole = array_of(value, Key::MESSAGES).is_some_and(|records| !records.is_empty());
-        return Some(if is_whole { RecordKind::GeminiCli } else { RecordKind::GeminiCliLog });
+        return Some(if is_whole {
+            RecordKind::SessionDocument(Agent::GeminiCli, &[Key::MESSAGES])
+        } else {
+            RecordKind::SessionEntry(Agent::GeminiCliLog)
+        });
     }
     if swe_agent::has_history(value) {
-        return Some(RecordKind::SweAgent(&[Key::HISTORY]));
+        return Some(RecordKind::SessionDocument(Agent::SweAgent, &[Key::HISTORY]));
     }
-    swe_agent::has_steps(value).then_some(RecordKind::SweAgent(&[Key::TRAJECTORY]))
+    swe_agent::has_steps(value)
+        .then_some(RecordKind::SessionDocument(Agent::SweAgentSteps, &[Key::TRAJECTORY]))
 }
 
-fn is_claude_code<N: Node>(value: &N) -> bool {
-    let Some(kind) = value.text_of(Key::TYPE) else { return false };
-    let has_message = value.get(Key::MESSAGE).is_some_and(|message| message.kind() == Kind::Object);
-    CLAUDE_CODE_ONLY.contains(&kind.as_str())
-        || (value.get(Key::UUID).is_some() && (has_message || kind == "system" || kind == "attachment"))
+/// A session with one of the [`RARE`] keys.
+fn rare_document<N: Node>(value: &N) -> Option<RecordKind> {
+    if claude_code::is_document(value) {
+        Some(RecordKind::SessionDocument(Agent::ClaudeCodeWeb, &[Key::LOGLINES]))
+    } else if opencode::is_document(value) {
+        Some(RecordKind::SessionDocument(Agent::OpenCode, &[Key::MESSAGES]))
+    } else if goose::is_document(value) {
+        Some(RecordKind::SessionDocument(Agent::Goose, &[Key::CONVERSATION]))
+    } else if inspect::is_log(value) {
+        Some(RecordKind::InspectLog)
+    } else {
+        None
+    }
 }
 
 /// Whether a value can be a message of a conversation: it has a role, or a shape that only messages have.
@@ -165,6 +208,7 @@ fn is_message<N: Node>(value: &N) -> bool {
         || openai_responses::is_item(value)
         || is_of_library(value)
         || is_unit(value)
+        || sharegpt::has_form(value)
 }
 
 /// Whether a value can only be a LangChain message, or an iteration under Go's names.
@@ -208,24 +252,40 @@ mod tests {
                 r#"{"body":{"messages":[{"role":"user"}]}}"#,
                 RecordKind::Conversation(&[Key::BODY, Key::MESSAGES]),
             ),
-            (r#"{"type":"user","uuid":"u","message":{"role":"user"}}"#, RecordKind::ClaudeCode),
-            (r#"{"type":"file-history-snapshot"}"#, RecordKind::ClaudeCode),
-            (r#"{"type":"message","message":{"role":"user"}}"#, RecordKind::Pi),
-            (r#"{"type":"session","cwd":"/"}"#, RecordKind::Pi),
+            (
+                r#"{"type":"user","uuid":"u","message":{"role":"user"}}"#,
+                RecordKind::SessionEntry(Agent::ClaudeCode),
+            ),
+            (
+                r#"{"type":"user","message":{"role":"user"},"session_id":"s"}"#,
+                RecordKind::SessionEntry(Agent::ClaudeCode),
+            ),
+            (
+                r#"{"type":"result","result":"a","session_id":"s"}"#,
+                RecordKind::SessionEntry(Agent::ClaudeCode),
+            ),
+            (r#"{"type":"result","result":"a"}"#, RecordKind::Entry),
+            (
+                r#"{"loglines":[{"type":"user","message":{}}]}"#,
+                RecordKind::SessionDocument(Agent::ClaudeCodeWeb, &[Key::LOGLINES]),
+            ),
+            (r#"{"type":"file-history-snapshot"}"#, RecordKind::SessionEntry(Agent::ClaudeCode)),
+            (r#"{"type":"message","message":{"role":"user"}}"#, RecordKind::SessionEntry(Agent::Pi)),
+            (r#"{"type":"session","cwd":"/"}"#, RecordKind::SessionEntry(Agent::Pi)),
             (
                 r#"{"type":"session","messages":[{"role":"user"}]}"#,
                 RecordKind::Conversation(&[Key::MESSAGES]),
             ),
             (r#"{"type":"progress","role":"user"}"#, RecordKind::Message),
             (r#"[{"x":1},{"messages":[{"role":"user"}]}]"#, RecordKind::ConversationList),
-            (r#"{"type":"session_meta","payload":{}}"#, RecordKind::Codex),
-            (r#"{"type":"response_item"}"#, RecordKind::Codex),
-            (r#"{"type":"new","timestamp":"t","payload":{}}"#, RecordKind::Codex),
-            (r#"{"id":"s","timestamp":"t","instructions":null}"#, RecordKind::Codex),
-            (r#"{"record_type":"state"}"#, RecordKind::Codex),
+            (r#"{"type":"session_meta","payload":{}}"#, RecordKind::SessionEntry(Agent::Codex)),
+            (r#"{"type":"response_item"}"#, RecordKind::SessionEntry(Agent::Codex)),
+            (r#"{"type":"new","timestamp":"t","payload":{}}"#, RecordKind::SessionEntry(Agent::Codex)),
+            (r#"{"id":"s","timestamp":"t","instructions":null}"#, RecordKind::SessionEntry(Agent::Codex)),
+            (r#"{"record_type":"state"}"#, RecordKind::SessionEntry(Agent::Codex)),
             (r#"{"type":"new","payload":{}}"#, RecordKind::Entry),
-            (r#"{"type":"new","sessionId":"s"}"#, RecordKind::ClaudeCode),
-            (r#"{"type":"permission-mode"}"#, RecordKind::ClaudeCode),
+            (r#"{"type":"new","sessionId":"s"}"#, RecordKind::SessionEntry(Agent::ClaudeCode)),
+            (r#"{"type":"permission-mode"}"#, RecordKind::SessionEntry(Agent::ClaudeCode)),
             (r#"{"type":""}"#, RecordKind::Unknown),
             (r#"{"type":7,"sessionId":"s"}"#, RecordKind::Unknown),
             (
@@ -234,23 +294,86 @@ mod tests {
             ),
             (r#"{"items":[]}"#, RecordKind::Unknown),
             (r#"{"items":["a"]}"#, RecordKind::Unknown),
-            (r#"{"sessionId":"s","projectHash":"h","messages":[{"type":"warning"}]}"#, RecordKind::GeminiCli),
-            (r#"{"sessionId":"s","projectHash":"h","messages":[]}"#, RecordKind::GeminiCliLog),
-            (r#"{"id":"1","timestamp":"t","type":"gemini","content":""}"#, RecordKind::GeminiCliLog),
+            (r#"{"clientHistory":[7]}"#, RecordKind::Unknown),
+            (
+                r#"{"history":[{"type":"user"}],"clientHistory":[{"role":"user","parts":[]}]}"#,
+                RecordKind::Conversation(&[Key::CLIENT_HISTORY_CAMEL]),
+            ),
+            (
+                r#"{"info":{},"messages":[{"info":{"role":"user"},"parts":[]}]}"#,
+                RecordKind::SessionDocument(Agent::OpenCode, &[Key::MESSAGES]),
+            ),
+            (r#"[{"info":{"role":"user"},"parts":[]}]"#, RecordKind::SessionDocument(Agent::OpenCode, &[])),
+            (
+                r#"{"id":"msg_1","role":"user","sessionID":"s"}"#,
+                RecordKind::Unsupported("a file of an opencode storage folder: read the folder"),
+            ),
+            (r#"[{"role":"user","content":"a","ts":1}]"#, RecordKind::SessionDocument(Agent::Cline, &[])),
+            (
+                r#"[{"role":"user","content":"a"},{"role":"user","content":"b","isSummary":true}]"#,
+                RecordKind::SessionDocument(Agent::Cline, &[]),
+            ),
+            (
+                r#"[{"role":"user","content":"a","ts":1},{"role":"tool","content":"b"}]"#,
+                RecordKind::MessageList,
+            ),
+            (
+                r#"{"version":2,"messages":[{"role":"user","content":"a","ts":1}]}"#,
+                RecordKind::SessionDocument(Agent::RooCode, &[Key::MESSAGES]),
+            ),
+            (r#"[{"ts":1,"type":"say","say":"text"}]"#, RecordKind::SessionDocument(Agent::ClineLog, &[])),
+            (r#"{"working_dir":"/","message_count":0}"#, RecordKind::SessionEntry(Agent::GooseLines)),
+            (
+                r#"{"working_dir":"/","conversation":[]}"#,
+                RecordKind::SessionDocument(Agent::Goose, &[Key::CONVERSATION]),
+            ),
+            (r#"[{"role":"user","content_json":"[]"}]"#, RecordKind::SessionDocument(Agent::GooseRows, &[])),
+            (r#"{"eval":{},"samples":[{"messages":[]}]}"#, RecordKind::InspectLog),
+            (r#"{"from":"human","value":"a"}"#, RecordKind::Message),
+            (r#"{"from":"somewhere","value":"a"}"#, RecordKind::Unknown),
+            (
+                r#"{"conversations":[{"from":"human","value":"a"}]}"#,
+                RecordKind::Conversation(&[Key::CONVERSATIONS]),
+            ),
+            (r#"{"conversations":["c1"]}"#, RecordKind::Unknown),
+            (
+                r#"{"sessionId":"s","projectHash":"h","messages":[{"type":"warning"}]}"#,
+                RecordKind::SessionDocument(Agent::GeminiCli, &[Key::MESSAGES]),
+            ),
+            (
+                r#"{"sessionId":"s","projectHash":"h","messages":[]}"#,
+                RecordKind::SessionEntry(Agent::GeminiCliLog),
+            ),
+            (
+                r#"{"id":"1","timestamp":"t","type":"gemini","content":""}"#,
+                RecordKind::SessionEntry(Agent::GeminiCliLog),
+            ),
             (r#"{"id":"1","type":"gemini","content":""}"#, RecordKind::Entry),
-            (r#"{"$set":{"lastUpdated":"t"}}"#, RecordKind::GeminiCliLog),
-            (r#"{"$rewindTo":"1"}"#, RecordKind::GeminiCliLog),
-            (r#"{"history":[{"role":"user","agent":"main"}]}"#, RecordKind::SweAgent(&[Key::HISTORY])),
-            (r#"{"history":[{"role":"user"}],"trajectory":[]}"#, RecordKind::SweAgent(&[Key::HISTORY])),
+            (r#"{"$set":{"lastUpdated":"t"}}"#, RecordKind::SessionEntry(Agent::GeminiCliLog)),
+            (r#"{"$rewindTo":"1"}"#, RecordKind::SessionEntry(Agent::GeminiCliLog)),
+            (
+                r#"{"history":[{"role":"user","agent":"main"}]}"#,
+                RecordKind::SessionDocument(Agent::SweAgent, &[Key::HISTORY]),
+            ),
+            (
+                r#"{"history":[{"role":"user"}],"trajectory":[]}"#,
+                RecordKind::SessionDocument(Agent::SweAgent, &[Key::HISTORY]),
+            ),
             (r#"{"history":[{"role":"user"}]}"#, RecordKind::Conversation(&[Key::HISTORY])),
-            (r#"{"trajectory":[{"action":"a","observation":""}]}"#, RecordKind::SweAgent(&[Key::TRAJECTORY])),
-            (r#"{"messages":[{"message":"a"}]}"#, RecordKind::Dialogue(&[Key::MESSAGES])),
+            (
+                r#"{"trajectory":[{"action":"a","observation":""}]}"#,
+                RecordKind::SessionDocument(Agent::SweAgentSteps, &[Key::TRAJECTORY]),
+            ),
+            (
+                r#"{"messages":[{"message":"a"}]}"#,
+                RecordKind::SessionDocument(Agent::Dialogue, &[Key::MESSAGES]),
+            ),
             (r#"[{"messages":[{"message":"a"}]}]"#, RecordKind::ConversationList),
             (
                 r#"{"messages":[{"type":"user","message":"a"}]}"#,
                 RecordKind::Unsupported("conversation whose messages have no role"),
             ),
-            (r#"{"type":"new","id":"1","parentId":null}"#, RecordKind::Pi),
+            (r#"{"type":"new","id":"1","parentId":null}"#, RecordKind::SessionEntry(Agent::Pi)),
             (r#"{"body":{"contents":[]}}"#, RecordKind::Conversation(&[Key::BODY, Key::CONTENTS])),
             (r#"{"contents":[{"parts":[]}]}"#, RecordKind::Conversation(&[Key::CONTENTS])),
             (
@@ -262,10 +385,10 @@ mod tests {
             (r#"{"input":["a","b"]}"#, RecordKind::Unknown),
             (r#"{"type":"function_call_output","call_id":"a","output":"b"}"#, RecordKind::Message),
             (r#"{"type":"compaction","encrypted_content":"x"}"#, RecordKind::Message),
-            (r#"{"type":"compaction","summary":"x"}"#, RecordKind::Pi),
+            (r#"{"type":"compaction","summary":"x"}"#, RecordKind::SessionEntry(Agent::Pi)),
             (r#"{"type":"human","data":{"content":"x"}}"#, RecordKind::Message),
             (r#"{"type":"system","content":"x"}"#, RecordKind::Message),
-            (r#"{"type":"system","content":"x","uuid":"u"}"#, RecordKind::ClaudeCode),
+            (r#"{"type":"system","content":"x","uuid":"u"}"#, RecordKind::SessionEntry(Agent::ClaudeCode)),
             (r#"{"Messages":[],"Origin":""}"#, RecordKind::Message),
             (r#"{"messages":[{"messages":[],"origin":""}]}"#, RecordKind::Conversation(&[Key::MESSAGES])),
             (r#"[{"messages":[{"role":"user"}],"origin":""}]"#, RecordKind::ConversationList),

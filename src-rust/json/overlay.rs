@@ -17,6 +17,8 @@ pub enum Overlay<N> {
     Text(String),
     /// A whole number.
     Number(u32),
+    /// A boolean.
+    Bool(bool),
     /// `null`.
     Null,
     /// A list.
@@ -53,6 +55,7 @@ pub fn push_overlay<N: Rewrite>(made: &Overlay<N>, out: &mut Vec<u8>) -> Option<
         Overlay::Given(node) => return node.rewrite(out),
         Overlay::Text(text) => push_string(text, out),
         Overlay::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
+        Overlay::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
         Overlay::Null => out.extend_from_slice(b"null"),
         Overlay::List(items) => {
             out.push(b'[');
@@ -145,6 +148,7 @@ impl<'t> Node for OverlayNode<'t> {
             OverlayNode::Overlay(Overlay::Object(_)) => Kind::Object,
             OverlayNode::Overlay(Overlay::Text(_)) => Kind::String,
             OverlayNode::Overlay(Overlay::Number(_)) => Kind::Number,
+            OverlayNode::Overlay(Overlay::Bool(_)) => Kind::Bool,
             OverlayNode::Overlay(Overlay::Null) => Kind::Null,
             OverlayNode::Overlay(Overlay::Given(node)) | OverlayNode::Given(node) => node.kind(),
         }
@@ -254,6 +258,7 @@ impl<'t> Node for OverlayNode<'t> {
     fn as_bool(&self) -> Option<bool> {
         match self {
             OverlayNode::Given(node) => node.as_bool(),
+            OverlayNode::Overlay(Overlay::Bool(value)) => Some(*value),
             _ => None,
         }
     }
@@ -262,6 +267,7 @@ impl<'t> Node for OverlayNode<'t> {
         match self {
             OverlayNode::Given(node) => node.write_scalar(out),
             OverlayNode::Overlay(Overlay::Number(number)) => out.push_str(&number.to_string()),
+            OverlayNode::Overlay(Overlay::Bool(value)) => out.push_str(&value.to_string()),
             _ => {}
         }
     }
@@ -285,6 +291,7 @@ mod tests {
             ("role", Some(Overlay::text("user"))),
             ("content", Some(Overlay::List(list))),
             ("type", Some(Overlay::Null)),
+            ("is_error", Some(Overlay::Bool(true))),
         ]);
         let messages = [&made];
         let node = OverlayNode::Messages(&messages);

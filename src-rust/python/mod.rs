@@ -33,6 +33,8 @@ use crate::batch::records;
 use crate::count::bpe::encoding::Encoding;
 use crate::count::counter::CountKind;
 use crate::formats::Format;
+use crate::formats::sessions::Agent;
+use crate::node::Key;
 use crate::prepared::Origin;
 use crate::rules::validate::Provider;
 
@@ -98,7 +100,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Adds the names of formats, providers, origins and encodings, defined only in the core.
+/// Adds the names of formats, providers, origins, encodings and sessions, defined only in the core.
 fn add_closed_lists(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("FORMATS", PyTuple::new(py, Format::ALL.iter().map(|(name, _)| *name))?)?;
@@ -112,7 +114,18 @@ fn add_closed_lists(module: &Bound<'_, PyModule>) -> PyResult<()> {
             providers.set_item(name, provider.name())?;
         }
     }
-    module.add("PROVIDER_OF_FORMAT", providers)
+    module.add("PROVIDER_OF_FORMAT", providers)?;
+    let sessions = PyDict::new(py);
+    let mut programs: Vec<&str> = Vec::new();
+    for row in Agent::ALL {
+        let id = row.id.map(Key::as_str);
+        sessions.set_item(row.name, (row.program, row.format.name(), row.is_document, id))?;
+        if !programs.contains(&row.program) {
+            programs.push(row.program);
+        }
+    }
+    module.add("SESSIONS", sessions)?;
+    module.add("SESSION_FORMATS", PyTuple::new(py, programs)?)
 }
 
 /// Numbers of lists read and evidence extractions in this process, for tests.

@@ -1,18 +1,21 @@
 //! `validate` and `analyze`: messages that providers reject, and the structure of messages.
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use super::counting::read;
 use super::gate::{exception, guard};
 use super::node::PyNode;
+use crate::error::Result;
 use crate::formats::{self, Format};
+use crate::json::with_document;
 use crate::rules::validate::{Provider, Strict, validate as find_problems};
-use crate::rules::{Pins, analyze as find_structure, results};
+use crate::rules::{Pins, Shape, analyze as find_structure, results, shapes};
 
 /// The problems for which a provider would reject the messages, as (index, code, detail).
 #[pyfunction]
-#[pyo3(signature = (messages, provider, *, alternate, single_system, partial, format))]
+#[pyo3(signature = (messages, provider, *, alternate, single_system, partial, allow_prefill, format))]
+#[allow(clippy::too_many_arguments)]
 pub(super) fn validate(
     py: Python<'_>,
     messages: &Bound<'_, PyAny>,
@@ -20,6 +23,7 @@ pub(super) fn validate(
     alternate: bool,
     single_system: bool,
     partial: bool,
+    allow_prefill: bool,
     format: &str,
 ) -> PyResult<Vec<(usize, &'static str, String)>> {
     guard(py, || {
@@ -27,10 +31,21 @@ pub(super) fn validate(
         // With "auto", messages are in the provider's format.
         let format = if format == "auto" { Format::of(provider.framing()).name() } else { format };
         let read = read(messages, format, false).map_err(|error| exception(py, error))?;
-        let strict = Strict { alternate, single_system, partial };
-        let problems = find_problems(&read.transcript, provider, strict);
+        let strict = Strict { alternate, single_system, partial, no_prefill: !allow_prefill };
+        // Only messages in the provider's own form have its shapes.
+        let is_own = read.format == Format::of(provider.framing());
+        let shapes = if is_own { shapes_of(messages, provider) } else { Ok(Vec::new()) };
+        let shapes = shapes.map_err(|error| exception(py, error))?;
+        let problems = find_problems(&read.transcript, &shapes, provider, strict);
         Ok(problems.into_iter().map(|problem| (problem.index, problem.code, problem.detail)).collect())
     })
+}
+
+fn shapes_of(messages: &Bound<'_, PyAny>, provider: Provider) -> Result<Vec<Shape>> {
+    match messages.cast::<PyBytes>() {
+        Ok(bytes) => with_document(bytes.as_bytes(), |root| shapes(&root, provider))?,
+        Err(_) => shapes(&PyNode::of(messages.clone()), provider),
+    }
 }
 
 /// The error for a value in the place of a list of messages.

@@ -5,11 +5,11 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::gate::{exception, guard};
 use super::node::PyNode;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::formats::jsonl::{Found as FoundValues, MAX_LINE_BYTES, Scanner, document_ranges as ranges_of};
 use crate::formats::record_kind::{RecordKind, classify as classify_record};
+use crate::formats::sessions::Agent;
 use crate::formats::sessions::session::{Message, Overlay, Session, Thread};
-use crate::formats::sessions::{claude_code, codex, dialogue, gemini_cli, pi_session, swe_agent};
 use crate::formats::{Detected, Format, RequestContext, detect_at, is_storable, not_a_list};
 use crate::json::with_document;
 use crate::node::{Key, Kind, Node};
@@ -84,14 +84,9 @@ pub(super) fn classify(
             RecordKind::MessageList => ("message_list", vec![]),
             RecordKind::Conversation(path) => ("conversation", names(path)),
             RecordKind::ConversationList => ("conversation_list", vec![]),
-            RecordKind::ClaudeCode => ("claude_code", vec![]),
-            RecordKind::Pi => ("pi", vec![]),
-            RecordKind::Codex => ("codex", vec![]),
-            RecordKind::GeminiCliLog => ("gemini_cli_log", vec![]),
-            RecordKind::GeminiCli => ("gemini_cli", names(&[Key::MESSAGES])),
-            RecordKind::SweAgent(path @ [Key::TRAJECTORY]) => ("swe_agent_steps", names(path)),
-            RecordKind::SweAgent(path) => ("swe_agent", names(path)),
-            RecordKind::Dialogue(path) => ("dialogue", names(path)),
+            RecordKind::SessionEntry(agent) => (agent.storage().name, vec![]),
+            RecordKind::SessionDocument(agent, path) => (agent.storage().name, names(path)),
+            RecordKind::InspectLog => ("inspect_log", names(&[Key::SAMPLES])),
             RecordKind::Unsupported(name) => ("unsupported", vec![name]),
             RecordKind::Entry => ("entry", vec![]),
             RecordKind::Unknown => ("unknown", vec![]),
@@ -165,17 +160,7 @@ pub(super) fn assemble_session<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     guard(py, || {
         let entries = PyNode::of(entries);
-        let assembled = match kind {
-            "claude_code" => claude_code::session(&entries),
-            "pi" => pi_session::assemble(&entries),
-            "codex" => codex::assemble(&entries),
-            "gemini_cli" => gemini_cli::assemble(&entries),
-            "gemini_cli_log" => gemini_cli::assemble_log(&entries),
-            "swe_agent" => swe_agent::assemble(&entries),
-            "swe_agent_steps" => swe_agent::assemble_steps(&entries),
-            "dialogue" => dialogue::assemble(&entries),
-            _ => Err(Error::config("unknown_format", "kind", "not a kind of session")),
-        };
+        let assembled = Agent::from_name(kind).and_then(|agent| agent.assemble(&entries));
         let Session { id, threads, skipped, unread, problems } =
             assembled.map_err(|error| exception(py, error))?;
         let answer = PyDict::new(py);
@@ -224,6 +209,7 @@ pub(super) fn build<'py>(py: Python<'py>, made: Overlay<PyNode<'py>>) -> PyResul
         Overlay::Given(node) => node.into_bound(),
         Overlay::Text(text) => text.into_pyobject(py)?.into_any(),
         Overlay::Number(number) => number.into_pyobject(py)?.into_any(),
+        Overlay::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
         Overlay::Null => py.None().into_bound(py),
         Overlay::List(items) => {
             let list = PyList::empty(py);

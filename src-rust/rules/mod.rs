@@ -3,9 +3,12 @@
 mod incremental;
 mod pairing;
 mod pins;
+mod provider;
 pub mod repair;
 mod results;
 pub mod roles;
+mod served;
+mod shape;
 mod structure;
 pub mod validate;
 
@@ -13,4 +16,5 @@ pub use incremental::{Incremental, analyze};
 pub use pairing::{Pairing, pair};
 pub use pins::{Pins, check_importance, check_index, pin_on_summary};
 pub use results::{FoundResult, results};
+pub use shape::{Shape, shapes};
 pub use structure::{Foldability, Group, Structure};

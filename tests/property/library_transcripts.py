@@ -1,4 +1,4 @@
-"""Builds transcripts of libraries (the AI SDK, LangChain, gent) from the same scripts; see `transcripts`.
+"""Builds transcripts of libraries (the AI SDK, LangChain, gent, ShareGPT) from the same scripts; see `transcripts`.
 
 No provider accepts them unconverted, so there are no valid ones: every transcript is a wild one.
 """
@@ -354,3 +354,64 @@ class GentWriter(LibraryWriter):
     def own(self, step: Step) -> None:
         """Every call of an iteration is answered in it."""
         self.calls(step)
+
+
+class ShareGptWriter(LibraryWriter):
+    """Writes training conversations with calls in the text, or by a speaker of their own."""
+
+    def add(self, role: str, content: Any, **more: Any) -> None:
+        """Appends a message, under one of the names of its speaker."""
+        names = {"user": ("human", "user"), "assistant": ("gpt", "assistant"), "tool": ("tool", "observation")}
+        speaker = names.get(role, (role, role))[len(self.messages) % 2]
+        value = "".join(part["text"] for part in content) if isinstance(content, list) else content
+        self.messages.append({"from": speaker, "value": value, **more})
+
+    def head(self, size: int) -> None:
+        """System texts, with an example of a call that is none."""
+        for number in range(size):
+            self.add("system", text(0, 30 + number) + "<tool_call>" * number)
+
+    def user(self, step: Step) -> None:
+        """The user."""
+        self.add("user", text(step.a, step.size), **({"weight": 0} if step.b == 3 else {}))
+
+    def assistant(self, step: Step) -> None:
+        """The model."""
+        self.add("assistant", text(step.a, step.size))
+
+    def system(self, step: Step) -> None:
+        """A system message in the middle, which is an ordinary message."""
+        self.add("system", text(step.a, step.size))
+
+    def other_role(self, step: Step) -> None:
+        """A speaker with a name of its own."""
+        self.add("narrator", text(step.a, step.size))
+
+    def calls(self, step: Step) -> None:
+        """Calls in a text, or one by a speaker of its own; none of them has an id."""
+        calls = [Pending(None, "", len(self.messages)) for _ in range(1 + step.a % 3)]
+        self.pending.extend(calls)
+        if len(calls) == 1 and step.b % 2:
+            self.messages.append({"from": "function_call", "value": text(step.b, step.size)})
+        else:
+            self.add("assistant", text(step.a, step.size % 9) + f"<tool_call>{text(step.b, step.size)}" * len(calls))
+
+    def anonymous_call(self, step: Step) -> None:
+        """Every call is without an id."""
+        self.calls(step)
+
+    def results(self, calls: Sequence[Pending], step: Step) -> None:
+        """All in one message, or each in its own; a single one often without a mark."""
+        responses = [f"<tool_response>{text(step.a + n, step.size * 3)}" for n, _ in enumerate(calls)]
+        if len(responses) == 1 and step.b % 2:
+            responses = [text(step.a, step.size * 3)]
+        for response in ["".join(responses)] if step.a % 2 and responses else responses:
+            self.add("tool", response)
+
+    def anonymous_result(self, step: Step) -> None:
+        """A result that may answer nothing."""
+        self.results([Pending(None, "", 0)], step)
+
+    def own(self, step: Step) -> None:
+        """A tool that ran elsewhere leaves a text."""
+        self.add("assistant", text(step.b, step.size))

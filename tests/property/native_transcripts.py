@@ -11,6 +11,19 @@ from .transcripts import Dict, Pending, Step, Writer, arguments, text
 class ResponsesWriter(Writer):
     """Writes Responses items: every call, output and piece of reasoning is one item."""
 
+    def write(self, head: int, script: Sequence[Step]) -> list[Dict]:
+        """In a valid list no two items have one id of their own."""
+        seen: set[str] = set()
+        for number, item in enumerate(super().write(head, script)):
+            if self.valid and "id" in item:
+                item["id"] = f"{item['id']}_{number}" if item["id"] in seen else item["id"]
+                seen.add(item["id"])
+        return self.messages
+
+    def new_id(self, step: Step, number: int) -> str:
+        """In a valid list no two calls have one id."""
+        return super().new_id(step._replace(b=1 - number) if self.valid else step, number)
+
     def head(self, size: int) -> None:
         """System, then developer; sometimes a compaction, which belongs to the head too."""
         for number in range(size):

@@ -24,6 +24,8 @@ Options = dict[str, Any]
 
 STRICT: Final[tuple[Options, ...]] = (
     {},
+    {"allow_prefill": False},
+    {"allow_prefill": False, "alternate": True},
     {"alternate": True},
     {"single_system": True},
     {"alternate": True, "single_system": True},
@@ -72,6 +74,13 @@ BREAKS: Final = (
     "prefix",
     "hollow",
     "unname",
+    "clash",
+    "same",
+    "served",
+    "no calls",
+    "nameless",
+    "mark",
+    "error",
 )
 
 
@@ -118,7 +127,66 @@ def break_list(messages: list[Any], how: str, a: int, b: int) -> list[Any]:
                 holder.pop("name", None)
     elif how == "prefix":
         messages = messages[at:]
+    else:
+        break_shape(messages, how, a, b)
     return messages
+
+
+def break_shape(messages: list[Any], how: str, a: int, b: int) -> None:
+    """The faults that SDKs, gateways and stored turns cause: ids twice, empty members, server tools apart."""
+    message, other = messages[a % len(messages)], messages[b % len(messages)]
+    holders = list(_holders(message))
+    if how == "clash":
+        for key in ("id", "call_id"):
+            if key in message and key in other:
+                message[key] = other[key]
+    elif how == "same":
+        for holder in holders:
+            if "id" in holder and holder is not message:
+                holder["id"] = f"call_{b % 3}"
+    elif how == "served":
+        blocks = message.get("parts" if "parts" in message else "content")
+        if isinstance(blocks, list) and "role" in message:
+            pieces = served_pieces("parts" in message, a, b)
+            blocks[b % (len(blocks) + 1) : 0] = pieces
+    elif how == "no calls" and "role" in message:
+        message["tool_calls"] = []
+        if b % 2:
+            message["content"] = (None, [], "")[b % 3]
+    elif how == "nameless":
+        for holder in holders:
+            if "name" in holder or ("role" in message and holder is message and b % 5 == 0):
+                holder["name"] = ""
+    elif how == "mark":
+        for each in messages[a % len(messages) :]:
+            for holder in list(_holders(each.get("content"))):
+                if b % 2 or holder.get("type") in ("text", "tool_result"):
+                    holder["cache_control"] = {"type": "ephemeral"}
+    elif how == "error":
+        for holder in holders:
+            if holder.get("type") == "tool_result":
+                holder["is_error"] = True
+                holder["content"] = ("", [], None, [{"type": "text", "text": ""}])[b % 4]
+            if str(holder.get("type")).endswith("_output"):
+                holder["output"] = None
+
+
+def served_pieces(is_gemini: bool, a: int, b: int) -> list[Any]:
+    """A call of a server tool, its result, or both, in either order."""
+    key = f"srvtoolu_{a % 2}"
+    kinds = ("web_search", "code_execution", "bash_code_execution", "web_fetch")
+    kind = kinds[b % 4]
+    if is_gemini:
+        call: dict[str, Any] = {"executableCode": {"language": "PYTHON", "code": "print(2)"}}
+        result: dict[str, Any] = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}}
+    elif b % 5 == 0:
+        call = {"type": "mcp_tool_use", "id": key, "name": "ask", "server_name": "s", "input": {}}
+        result = {"type": "mcp_tool_result", "tool_use_id": key, "content": [{"type": "text", "text": "asked"}]}
+    else:
+        call = {"type": "server_tool_use", "id": key, "name": kind, "input": {"query": "rust"}}
+        found = [{"type": f"{kind}_result", "title": "Rust", "url": "https://example.org"}]
+        result = {"type": f"{kind}_tool_result", "tool_use_id": key, "content": found}
+    return ([call], [result], [call, result], [result, call])[(a + b) % 4]
 
 
 def _holders(value: Any) -> Iterator[dict[str, Any]]:
@@ -161,7 +229,7 @@ def is_readable(messages: list[Any], provider: str) -> bool:
 
 def check(messages: list[Any], provider: str, options: Options) -> fl.planning.Repair:
     """Asserts every guarantee of a repair."""
-    strict = {key: options[key] for key in ("alternate", "single_system") if key in options}
+    strict = {key: options[key] for key in ("alternate", "single_system", "allow_prefill") if key in options}
     before = copy.deepcopy(messages)
     problems = fl.validate(messages, provider, **strict)
     repaired = fl.repair(messages, provider, **options)
@@ -261,7 +329,7 @@ def test_both_validators_agree_on_broken_lists(provider: str) -> None:
     for messages, found, options in seeded_breaks(1_500, "agree"):
         if found != provider or not is_readable(messages, provider):
             continue
-        strict = {key: options[key] for key in ("alternate", "single_system") if key in options}
+        strict = {key: options[key] for key in ("alternate", "single_system", "allow_prefill") if key in options}
         try:
             expected = set(validate(messages, provider, **strict))
         except (KeyError, TypeError, ValueError, AttributeError):

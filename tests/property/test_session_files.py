@@ -37,12 +37,15 @@ def codex(draw: st.DrawFn) -> Dict:
         st.fixed_dictionaries({"type": st.just("reasoning"), "summary": st.just([]), "encrypted_content": words}),
         anything,
     )
-    kind = draw(st.sampled_from(["session_meta", "response_item", "event_msg", "turn_context", "compacted", "new"]))
+    kinds = ["session_meta", "response_item", "event_msg", "turn_context", "compacted", "new", "world_state"]
+    kind = draw(st.sampled_from([*kinds, "inter_agent_communication"]))
     payload = {
         "response_item": item,
         "event_msg": st.one_of(
-            anything, st.builds(lambda n: {"type": "thread_rolled_back", "num_turns": n}, st.integers(-1, 3))
+            anything, st.builds(lambda n: {"type": "thread_rolled_back", "num_turns": n}, st.integers(-1, 3)),
+            st.builds(lambda text: {"type": "agent_message", "message": text}, words),
         ),
+        "inter_agent_communication": st.one_of(anything, st.builds(lambda text: {"content": text}, words)),
         "compacted": st.one_of(
             anything, st.builds(lambda text, items: {"message": text, "replacement_history": items}, words,
                                 st.one_of(st.none(), st.lists(item, max_size=3)))
@@ -131,6 +134,61 @@ def swe_agent(draw: st.DrawFn) -> Dict:
     )
 
 
+@st.composite
+def opencode(draw: st.DrawFn) -> Dict:
+    """A message of an opencode session with its parts."""
+    state = st.fixed_dictionaries(
+        {"status": st.sampled_from(["completed", "error", "running"])},
+        optional={"input": anything, "output": words, "error": words, "attachments": anything},
+    )
+    kinds = ["text", "reasoning", "tool", "file", "step-start", "compaction", "subtask", "patch", "new"]
+    part = st.fixed_dictionaries(
+        {"type": st.sampled_from(kinds), "text": st.one_of(words, anything), "state": st.one_of(state, anything)},
+        optional={"callID": names, "tool": names, "prompt": words, "ignored": st.booleans(), "url": words},
+    )
+    info = {"role": draw(st.sampled_from(["user", "assistant", "oracle"])), "summary": draw(st.booleans())}
+    return {"info": info, "parts": draw(st.lists(st.one_of(part, part, anything), max_size=4))}
+
+
+@st.composite
+def goose(draw: st.DrawFn) -> Dict:
+    """A message of a goose session."""
+    kinds = ["text", "toolRequest", "toolResponse", "thinking", "image", "systemNotification", "new"]
+    outcome = st.one_of(
+        anything,
+        st.builds(lambda value: {"status": "success", "value": value}, anything),
+        st.builds(lambda name: {"status": "success", "value": {"name": name, "arguments": {}}}, names),
+        st.builds(lambda error: {"status": "error", "error": error}, words),
+    )
+    part = st.fixed_dictionaries(
+        {"type": st.sampled_from(kinds), "text": words, "id": names},
+        optional={"toolCall": outcome, "toolResult": outcome, "data": words, "mimeType": words, "msg": words},
+    )
+    metadata = st.fixed_dictionaries({}, optional={"agentVisible": st.booleans(), "userVisible": st.booleans()})
+    content = st.one_of(anything, st.lists(st.one_of(part, part, anything), max_size=3))
+    message = {"role": draw(st.sampled_from(["user", "assistant"])), "content": draw(content)}
+    return message | {"metadata": draw(st.one_of(metadata, anything))}
+
+
+@st.composite
+def cline(draw: st.DrawFn) -> Dict:
+    """A message of a task of Cline or Roo Code."""
+    marks = st.fixed_dictionaries(
+        {"ts": st.integers(0, 9)},
+        optional={"isSummary": st.booleans(), "condenseId": names, "condenseParent": names, "type": words},
+    )
+    return {"role": draw(st.sampled_from(["user", "assistant"])), "content": draw(words)} | draw(marks)
+
+
+cline_log = st.one_of(
+    st.builds(
+        lambda kind, text, images: {"ts": 1, "type": "say", "say": kind, "text": text, "images": images},
+        st.sampled_from(["text", "user_feedback", "api_req_started", "error", "new"]), anything, anything,
+    ),
+    st.builds(lambda kind, text: {"type": "ask", "ask": kind, "text": text}, st.sampled_from(["tool", "new"]), words),
+)  # fmt: skip
+
+
 def text_of(content: Any) -> str:
     """The text of a content."""
     if isinstance(content, str):
@@ -176,6 +234,7 @@ LINES = {
     "gemini_cli": ({"sessionId": "s", "projectHash": "h"}, gemini_lines),
     "pi": ({"type": "session", "id": "s"}, pi()),
     "claude_code": ({"type": "summary", "summary": "s"}, st.one_of(claude(), queue())),
+    "goose": ({"working_dir": "/", "message_count": 0}, goose()),
 }
 
 
@@ -236,6 +295,35 @@ def test_every_entry_of_a_document_is_accounted_for(key: str, entries: Any, data
     for transcript in transcripts:
         assert transcript.meta.items() >= around.items()
     accounted(transcripts, values, {problem.index for problem in problems if problem.index is not None})
+
+
+#: The first entry of a document of each kind, its entries, and what holds them.
+DOCUMENTS: dict[str, tuple[Dict, Any, Any]] = {
+    "opencode": ({"info": {"role": "user"}, "parts": []}, opencode(), lambda values: {"info": {}, "messages": values}),
+    "opencode, a list": ({"info": {"role": "user"}, "parts": []}, opencode(), lambda values: values),
+    "goose": ({"role": "user", "content": []}, goose(), lambda values: {"working_dir": "/", "conversation": values}),
+    "cline, the log": ({"type": "say", "say": "text", "text": "Go."}, cline_log, lambda values: values),
+    "claude_code": ({"type": "user"}, st.one_of(claude(), queue()), lambda values: {"loglines": values}),
+}
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+@given(data=st.data())
+def test_every_entry_of_a_session_in_one_document_is_accounted_for(kind: str, data: st.DataObject) -> None:
+    first, entries, around = DOCUMENTS[kind]
+    values = [first, *data.draw(st.lists(st.one_of(entries, entries, entries, junk), max_size=8))]
+    transcripts, problems = read(json.dumps(around(values)).encode())
+    assert transcripts or problems
+    given = [each for each in transcripts if each.meta["session_format"] == kind.partition(",")[0]]
+    if given:
+        accounted(given, values, {problem.index for problem in problems if problem.index is not None})
+
+
+@given(messages=st.lists(cline(), min_size=1, max_size=8))
+def test_every_message_of_a_task_is_kept(messages: list[Dict]) -> None:
+    ((transcript,), problems) = read(json.dumps(messages).encode())
+    assert (transcript.messages, problems) == (messages, [])
+    assert transcript.meta["summaries"] == [i for i, each in enumerate(messages) if each.get("isSummary")]
 
 
 @given(data=st.data(), count=st.integers(0, 10))

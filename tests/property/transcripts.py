@@ -326,7 +326,8 @@ class AnthropicWriter(Writer):
             block["content"] = [{"type": "text", "text": part or "-"} for part in parts]
         elif step.b % 4 < 3 or step.size:
             block["content"] = text(step.a, step.size * 3)
-        return {**block, "is_error": True} if step.a % 5 == 0 else block
+        fails = step.a % 5 == 0 and not (self.valid and not block.get("content"))
+        return {**block, "is_error": True} if fails else block
 
     def results(self, calls: Sequence[Pending], step: Step) -> None:
         """A user message with results, sometimes with text."""
@@ -379,7 +380,12 @@ class AnthropicWriter(Writer):
         call |= {"server_name": "s"} if served else {}
         result = {"type": "mcp_tool_result" if served else "tool_result", "tool_use_id": key}
         content = [{"type": "text", "text": text(step.a, step.size + 1)}]
-        self.add("assistant", [{**call, "input": {}}, {**result, "content": content}, self.block(step)])
+        blocks = [{**call, "input": {}}, {**result, "content": content}, self.block(step)]
+        if self.valid and step.b % 3 == 0:
+            # A paused turn that the provider continued: the result opens the next message.
+            self.add("assistant", blocks[:1])
+            blocks = blocks[1:]
+        self.add("assistant", blocks)
 
     def valid_step(self, step: Step) -> None:
         """Calls are followed by all their answers in the next message."""

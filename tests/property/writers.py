@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from reference.model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES
+from reference.model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, SHAREGPT
 
-from .library_transcripts import AiSdkWriter, GentWriter, LangChainWriter
+from .library_transcripts import AiSdkWriter, GentWriter, LangChainWriter, ShareGptWriter
 from .native_transcripts import GeminiWriter, ResponsesWriter
 from .transcripts import AnthropicWriter, OpenAIWriter, Writer
 
@@ -19,4 +19,5 @@ WRITERS: Final[dict[str, Callable[[bool], Writer]]] = {
     AI_SDK: AiSdkWriter,
     LANGCHAIN: LangChainWriter,
     GENT: GentWriter,
+    SHAREGPT: ShareGptWriter,
 }

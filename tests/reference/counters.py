@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Final, Protocol
 
 from . import media
-from .model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES
+from .model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, SHAREGPT
 from .native import SERVED_CODE
 from .parts import Call, Encrypted, File, Message, Opaque, Part, Reasoning, Result, Text
 
@@ -231,6 +231,7 @@ FRAMING: Final = {
     AI_SDK: Framing(),
     LANGCHAIN: Framing(),
     GENT: Framing(),
+    SHAREGPT: Framing(),
 }
 
 

@@ -15,7 +15,7 @@ from . import extras
 from .counters import HEURISTICS, Counter, Pieces, exact
 from .extras import Decided
 from .libraries import summary_of
-from .model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, RawMessage, read
+from .model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, SHAREGPT, RawMessage, read
 from .planner import Infeasible as NothingFits
 from .planner import Keep, Planned, Planner, applied
 from .rules import SUMMARY_LABEL
@@ -100,7 +100,7 @@ class TokenCounter:
 
 def summary_message(text: str, format: str, messages: Sequence[RawMessage]) -> dict[str, Any]:
     """A user message in the dialect's own shape."""
-    if format in (LANGCHAIN, GENT):
+    if format in (LANGCHAIN, GENT, SHAREGPT):
         return summary_of(text, format, messages[0] if messages else {"type": "human", "data": {}})
     if format == GEMINI:
         return {"role": "user", "parts": [{"text": text}]}

@@ -1,4 +1,4 @@
-"""Reads messages of libraries: the AI SDK, LangChain's dicts, gent's iterations; see `model`."""
+"""Reads messages of libraries: the AI SDK, LangChain's dicts, gent's iterations, ShareGPT's; see `model`."""
 
 from __future__ import annotations
 
@@ -238,6 +238,31 @@ def with_gent_results(unit: Mapping[str, Any], replaced: Mapping[int, str]) -> d
     return {**unit, name: messages, **marked}
 
 
+# --- ShareGPT ---------------------------------------------------------------------------------------------
+
+NAMES: Final = {
+    "system": ("system",),
+    "user": ("human", "user"),
+    "assistant": ("gpt", "assistant", "function_call"),
+    "tool": ("tool", "observation"),
+}
+"""The names in `from`, of those that the generators write."""
+
+
+def read_sharegpt(message: Mapping[str, Any]) -> Message:
+    """Reads one message of a training conversation; calls are in its text, which is counted once."""
+    speaker, value = message["from"], message["value"]
+    role = next((role for role, names in NAMES.items() if speaker in names), "other")
+    if role == "tool":
+        answers = [Result(None, None, value, (value,))]
+        answers += [Result(None, None, None, (), is_fixed=True)] * (value.count("<tool_response>") - 1)
+        return Message(role, tuple(answers))
+    if speaker == "function_call":
+        return Message(role, (Call(None, "", value),))
+    calls = value.count("<tool_call>") if role == "assistant" else 0
+    return Message(role, (Text(value), *[Call(None, "", "")] * calls))
+
+
 def summary_of(text: str, format: str, first: Mapping[str, Any]) -> dict[str, Any]:
     """A summary in the shape of its dialect, or of the given messages if the dialect has several shapes."""
     if format == "gent":
@@ -245,6 +270,8 @@ def summary_of(text: str, format: str, first: Mapping[str, Any]) -> dict[str, An
         is_go = "Messages" in first
         names = ("Messages", "Origin") if is_go else ("messages", "origin")
         return dict(zip(names, ([inner], "compacted_synthetic"), strict=True))
+    if format == "sharegpt":
+        return {"from": "user" if first.get("from") in ("user", "assistant") else "human", "value": text}
     if format == "langchain":
         key = body_key(first)
         if key is None:

@@ -15,6 +15,7 @@ from .libraries import (
     read_ai_sdk,
     read_gent,
     read_langchain,
+    read_sharegpt,
     with_ai_sdk_results,
     with_gent_results,
     with_langchain_results,
@@ -30,6 +31,7 @@ __all__ = [
     "LANGCHAIN",
     "OPENAI_CHAT",
     "OPENAI_RESPONSES",
+    "SHAREGPT",
     "Call",
     "Encrypted",
     "File",
@@ -53,6 +55,7 @@ GEMINI: Final = "gemini"
 AI_SDK: Final = "ai_sdk"
 LANGCHAIN: Final = "langchain"
 GENT: Final = "gent"
+SHAREGPT: Final = "sharegpt"
 
 CALL_TYPES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Anthropic blocks that call a tool. Only the first is answered by another message."""
@@ -68,6 +71,7 @@ def read(messages: Sequence[RawMessage], format: str) -> list[Message]:
         AI_SDK: read_ai_sdk,
         LANGCHAIN: read_langchain,
         GENT: read_gent,
+        SHAREGPT: read_sharegpt,
     }
     return [readers[format](message) for message in messages]
 
@@ -123,7 +127,7 @@ def _block(block: Mapping[str, Any]) -> Part:
     if kind == "tool_result" or kind.endswith("_tool_result"):
         content = block.get("content")
         texts, media = result_of(content)
-        return Result(block.get("tool_use_id"), None, content, texts, media=media)
+        return Result(block.get("tool_use_id"), None, content, texts, kind != "tool_result", media)
     if kind == "compaction":
         raise ValueError("the oracle does not read compactions here")
     return unknown(block)
@@ -136,6 +140,9 @@ def with_results(message: RawMessage, replaced: Mapping[int, str], format: str) 
         return copy
     if format == OPENAI_CHAT:
         copy["content"] = replaced[0]
+        return copy
+    if format == SHAREGPT:
+        copy["value"] = replaced[0]
         return copy
     if format == OPENAI_RESPONSES:
         copy["output"] = replaced[0]

@@ -143,14 +143,14 @@ def _gemini_part(part: Mapping[str, Any]) -> Part:
         return Reasoning(part["text"]) if part.get("thought") else Text(part["text"])
     call, response = member(part, "functionCall"), member(part, "functionResponse")
     if call is not None:
-        return Call(call.get("id"), call["name"], call.get("args", ""), takes_names=True)
+        return Call(call.get("id"), call["name"] or None, call.get("args", ""), takes_names=True)
     if response is not None:
         content = _single(response.get("response"))
         files = [_gemini_part(inner) for inner in response.get("parts") or ()]
         if not all(isinstance(file, File) for file in files):
             raise ValueError("the oracle reads files beside a response")
         media = tuple(medium for file in files if isinstance(file, File) for medium in file.media)
-        return Result(response.get("id"), response["name"], content, tuple(_leaves(content)), media=media)
+        return Result(response.get("id"), response["name"] or None, content, tuple(_leaves(content)), media=media)
     code, output = member(part, "executableCode"), member(part, "codeExecutionResult")
     if code is not None:
         # Its name is not sent, so it is not a counted part.

@@ -32,7 +32,31 @@ def responses_problems(items: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "unknown_role"))
         if kind == "message" and item.get("content") in (None, []):
             problems.append((index, "empty_content"))
+        texts = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+        if kind in texts and item.get("output") is None:
+            problems.append((index, "empty_content"))
+        if kind in ("function_call", "custom_tool_call") and item.get("name", "") == "":
+            problems.append((index, "empty_name"))
+        earlier = items[:index]
+        if _own_id(item) and any(_own_id(item) == _own_id(each) for each in earlier):
+            problems.append((index, "duplicate_id"))
+        if kind in CALLS and _call_id(item) and any(_call_id(item) == _call_id(each) for each in earlier):
+            problems.append((index, "duplicate_id"))
     return problems
+
+
+def _own_id(item: RawMessage) -> Any:
+    """The id of the item itself; a shell's output may have its call's there."""
+    if item.get("type") == "local_shell_call_output" and not item.get("call_id"):
+        return None
+    return item.get("id")
+
+
+def _call_id(item: RawMessage) -> Any:
+    """The id that an output of this call has."""
+    if item.get("type", "message") not in CALLS:
+        return None
+    return item.get("call_id") if item.get("call_id") is not None else item.get("id")
 
 
 def _is_of_the_model(items: Sequence[RawMessage]) -> bool:
@@ -61,7 +85,13 @@ def gemini_problems(turns: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "empty_content"))
         after = index + 1 if index + 1 < len(turns) and roles[index + 1] != "model" else None
         calls = _of(turns[index], "functionCall")
-        if calls and roles[index] != "model":
+        ids = [call["id"] for call in calls if call.get("id")]
+        if len(set(ids)) < len(ids):
+            problems.append((index, "duplicate_id"))
+        named = (*calls, *_of(turns[index], "functionResponse"))
+        if any(not each.get("name") for each in named):
+            problems.append((index, "empty_name"))
+        if (calls or _of(turns[index], "executableCode")) and roles[index] != "model":
             problems.append((index, "call_misplaced"))
         if _answered(calls, _of(turns[after], "functionResponse") if after is not None else []) < len(calls):
             problems.append((index, "call_unanswered"))
@@ -71,6 +101,11 @@ def gemini_problems(turns: Sequence[RawMessage]) -> list[Problem]:
         if _answered(asked, responses) < len(responses):
             problems.append((index, "result_without_call"))
     return problems
+
+
+def _name(call: Mapping[str, Any]) -> Any:
+    """An empty name is none."""
+    return call.get("name") or None
 
 
 def _of(turn: RawMessage, camel: str) -> list[Mapping[str, Any]]:
@@ -89,7 +124,7 @@ def _answered(calls: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[st
         else:
             waiting.append(call)
     for call in waiting:
-        fitting = [each for each in left if not each.get("id") and each["name"] == call["name"]]
+        fitting = [each for each in left if not each.get("id") and _name(each) == _name(call)]
         if fitting:
             left.remove(fitting[0])
             number += 1

@@ -10,15 +10,24 @@ Validators return `(index, code)` pairs, each at most once, in order.
 | `result_after_text` | Anthropic: a user message with a result block after another block |
 | `empty_content` | Anthropic: no content, or an empty text block; a final assistant message may be empty |
 | `empty_content` | Responses, Gemini: a message without content, a turn without parts, a part without a member |
+| `empty_content` | OpenAI Chat: null or an empty list as content, with nothing else that speaks; Responses: no output |
+| `empty_calls` | OpenAI Chat: `tool_calls` is an empty list |
+| `empty_name` | all: a call whose name is an empty text (Gemini: a response too); OpenAI Chat: an empty participant |
+| `error_without_content` | Anthropic: a `tool_result` with `is_error` and no content |
+| `too_many_cache_marks` | Anthropic: the fifth block with `cache_control`, and later ones |
 | `bad_id` | Responses: a call or output without an id |
 | `bad_id` | Anthropic: an id of a call or result that is not `[a-zA-Z0-9_-]{1,64}` |
-| `duplicate_id` | Anthropic: two calls of one message with the same id |
+| `duplicate_id` | OpenAI Chat, Anthropic, Gemini: two calls of one message with the same id |
+| `duplicate_id` | Responses: an item whose id an earlier item has, a call whose `call_id` an earlier call has |
 | `unknown_role` | a role that the API does not know |
 | `unknown_item` | Responses: an item of an unknown type |
 | `reasoning_without_follower` | Responses: reasoning without an item of the model directly after it |
 | `model_after_model` | Gemini: a model turn directly after another |
 | `call_misplaced` | OpenAI Chat, Anthropic, Gemini: a call outside a model message |
-| `served_result_misplaced` | Anthropic: the result of a server tool outside an assistant message |
+| `served_call_unanswered` | Anthropic, Gemini: a server tool's call without a result in its turn, not the last |
+| `served_result_without_call` | Anthropic, Gemini: the result of a server tool without a call before it in its turn |
+| `served_result_misplaced` | Anthropic, Gemini: the result of a server tool outside a message of the model |
+| `ends_with_assistant` | with `no_prefill`: the last message is the model's, and no paused turn of Anthropic |
 | `roles_not_alternating` | with `alternate`: the second of two messages of one side |
 | `system_not_first` | with `single_system`: a system message that is not the first of the list |
 """
@@ -31,9 +40,13 @@ from itertools import pairwise
 from typing import Any, Final
 
 from .model import RawMessage
+from .native import KNOWN, OUTPUTS
 from .native_validity import gemini_problems, responses_problems
+from .served import is_paused, served_problems
 
 OPENAI_ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
+
+SERVED_CALLS: Final = ("server_tool_use", "mcp_tool_use")
 
 GOOD_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -41,7 +54,12 @@ Problem = tuple[int, str]
 
 
 def validate(
-    messages: Sequence[RawMessage], provider: str, *, alternate: bool = False, single_system: bool = False
+    messages: Sequence[RawMessage],
+    provider: str,
+    *,
+    alternate: bool = False,
+    single_system: bool = False,
+    allow_prefill: bool = True,
 ) -> list[Problem]:
     """The problems of a list of messages for a provider."""
     find = {
@@ -53,10 +71,27 @@ def validate(
     problems = find(messages)
     if alternate:
         problems += alternation_problems(messages, provider)
+    problems += served_problems(messages, provider)
+    if not allow_prefill and _speaks_last(messages, provider):
+        problems.append((len(messages) - 1, "ends_with_assistant"))
     if single_system:
         late = [index for index, message in enumerate(messages) if index and _is_system(message, provider)]
         problems += [(index, "system_not_first") for index in late]
     return sorted(set(problems))
+
+
+def _speaks_last(messages: Sequence[RawMessage], provider: str) -> bool:
+    """Whether the model has the last word, and its provider would not go on by itself."""
+    if not messages:
+        return False
+    last = messages[-1]
+    if provider == "responses":
+        kind = last.get("type", "message")
+        of_caller = (*OUTPUTS, "shell_call_output", "compaction")
+        return last["role"] == "assistant" if kind == "message" else kind in KNOWN and kind not in of_caller
+    speaker = "model" if provider == "gemini" else "assistant"
+    is_last = last.get("role", "user") == speaker and not (provider == "anthropic" and _is_compaction(last))
+    return is_last and not is_paused(messages, provider)
 
 
 def _is_system(message: RawMessage, provider: str) -> bool:
@@ -100,9 +135,29 @@ def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "unknown_role"))
         if calls and message["role"] != "assistant":
             problems.append((index, "call_misplaced"))
+        ids = [call["id"] for call in calls if call.get("id")]
+        if len(set(ids)) < len(ids):
+            problems.append((index, "duplicate_id"))
+        if message.get("tool_calls") == []:
+            problems.append((index, "empty_calls"))
+        if any((call.get("function") or {}).get("name") == "" for call in calls):
+            problems.append((index, "empty_name"))
+        if message.get("name") == "" and message["role"] != "function":
+            problems.append((index, "empty_name"))
+        if _is_silent(message):
+            problems.append((index, "empty_content"))
         if message["role"] == "tool" and not _answers_its_run(messages, index):
             problems.append((index, "result_without_call"))
     return problems
+
+
+def _is_silent(message: RawMessage) -> bool:
+    """Whether nothing stands in the place of an absent content."""
+    content = message.get("content")
+    if content is None and message["role"] == "function":
+        return False
+    instead = ("tool_calls", "function_call", "refusal", "audio")
+    return content in (None, []) and not any(message.get(key) not in (None, []) for key in instead)
 
 
 def _left_of_run(messages: Sequence[RawMessage], index: int, end: int) -> list[Any]:
@@ -167,22 +222,43 @@ def anthropic_problems(messages: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "empty_content"))
         if not all(isinstance(each, str) and GOOD_ID.fullmatch(each) for each in calls + results):
             problems.append((index, "bad_id"))
-        if calls and message["role"] != "assistant":
+        every_call = [block for block in _blocks(message) if block["type"] in ("tool_use", *SERVED_CALLS)]
+        if every_call and message["role"] != "assistant":
             problems.append((index, "call_misplaced"))
-        if len(set(calls)) < len(calls):
+        every_id = [call.get("id") for call in every_call if call.get("id")]
+        if len(set(every_id)) < len(every_id):
             problems.append((index, "duplicate_id"))
+        if any(block["type"] == "tool_use" and block.get("name") == "" for block in _blocks(message)):
+            problems.append((index, "empty_name"))
+        if any(_is_silent_error(block) for block in _blocks(message)):
+            problems.append((index, "error_without_content"))
         if any(call not in _results_of_user(after) for call in calls):
             problems.append((index, "call_unanswered"))
         if not _results_fit(message, before, results):
             problems.append((index, "result_without_call"))
         if message["role"] == "user" and _result_after_other(message):
             problems.append((index, "result_after_text"))
-        kinds = [block["type"] for block in _blocks(message)]
-        if message["role"] != "assistant" and any(
-            kind.endswith("_tool_result") and kind != "tool_result" for kind in kinds
-        ):
-            problems.append((index, "served_result_misplaced"))
-    return problems
+    marked = [index for index, message in enumerate(messages) for _ in range(_cache_marks(message))]
+    return problems + [(index, "too_many_cache_marks") for index in marked[4:]]
+
+
+def _is_silent_error(block: Any) -> bool:
+    """Whether a result says that its tool failed, and no more."""
+    if block["type"] != "tool_result" or block.get("is_error") is not True:
+        return False
+    content = block.get("content") or []
+    inner = [content] if isinstance(content, str) else content
+    return not any(item != {"type": "text", "text": ""} for item in inner)
+
+
+def _cache_marks(message: RawMessage) -> int:
+    """The marks of the blocks, of those in results, and of those in documents."""
+    count = 0
+    for block in _blocks(message):
+        content = block.get("content") or (block.get("source") or {}).get("content")
+        inner = content if isinstance(content, list) else []
+        count += sum(each.get("cache_control") is not None for each in (block, *inner))
+    return count
 
 
 def _is_empty(message: RawMessage) -> bool:

@@ -11,6 +11,7 @@ use foldline::formats::{Format, read_messages};
 use foldline::json::{JsonNode, with_document};
 use foldline::node::Node;
 use foldline::plan::{Keep, Plan, PlanOptions, Planned, ThinkingRule, Unit, plan};
+use foldline::rules::shapes;
 use foldline::rules::validate::{Provider, Strict, validate};
 use foldline::rules::{Pins, analyze};
 
@@ -176,10 +177,11 @@ fn problems_are_as_worked_out_by_hand() {
         let provider = Provider::from_name(&text(&field(case, "provider").unwrap())).unwrap();
         let messages = field(case, "messages").unwrap();
         let transcript = read_messages(&messages, Format::of(provider.framing()), false).unwrap();
-        let mut found: Vec<String> = validate(&transcript, provider, Strict::default())
-            .iter()
-            .map(|problem| format!("[{},\"{}\"]", problem.index, problem.code))
-            .collect();
+        let mut found: Vec<String> =
+            validate(&transcript, &shapes(&messages, provider).unwrap(), provider, Strict::default())
+                .iter()
+                .map(|problem| format!("[{},\"{}\"]", problem.index, problem.code))
+                .collect();
         let mut expected: Vec<String> = items(&field(case, "problems").unwrap()).iter().map(json).collect();
         found.sort();
         expected.sort();

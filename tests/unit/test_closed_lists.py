@@ -22,7 +22,7 @@ NOT_COPIES = {"reading/_sessions.py", "typing.py"}
 def test_the_lists_equal_the_documented_ones() -> None:
     assert (
         *("openai_chat", "openai_responses", "anthropic", "gemini"),
-        *("pi", "ai_sdk", "langchain", "gent"),
+        *("pi", "ai_sdk", "langchain", "gent", "sharegpt"),
     ) == _core.FORMATS
     assert _core.PROVIDERS == ("openai", "responses", "anthropic", "gemini")
     assert _core.ORIGINS == ("original", "compacted_synthetic", "compacted_modified", "retrieved_history")
@@ -43,6 +43,7 @@ def test_the_lists_equal_the_documented_ones() -> None:
         (typing.Provider, _core.PROVIDERS),
         (typing.Origin, _core.ORIGINS),
         (typing.CountKind, _core.COUNT_KINDS),
+        (typing.SessionFormat, _core.SESSION_FORMATS),
     ],
 )
 def test_a_literal_type_repeats_the_list_of_the_core(literal: object, names: tuple[str, ...]) -> None:

@@ -189,6 +189,7 @@ def test_the_names_of_the_modules_exist() -> None:
     [
         ("FoldResult.outcome", fl.typing.Outcome),
         ("formats", fl.typing.Format),
+        ("session formats", fl.typing.SessionFormat),
         ("providers", fl.typing.Provider),
         ("Plan.actions", fl.typing.Action),
         ("Counts.kind", fl.typing.CountKind),

@@ -16,14 +16,15 @@ def text(words: str) -> dict[str, Any]:
 
 
 def test_two_model_turns_of_gemini_are_separated() -> None:
-    """A server tool that is still running keeps its turn; the user's turn after it is folded."""
+    """A server tool without its result keeps its turn; the user's turn after it is folded, and no problem is added."""
     code = turn("model", {"executableCode": {"language": "PYTHON", "code": "print(1)"}})
     messages = [turn("user", text("a")), code, turn("user", text("b " * 99)), turn("model", text("c"))]
-    assert fl.validate(messages, "gemini") == []
+    found = fl.validate(messages, "gemini")
+    assert [(problem.index, problem.code) for problem in found] == [(1, "served_call_unanswered")]
     plan = fl.plan(messages, fl.KeepMessages(1), counter="chars/4")
     assert plan.actions == ["summarize", "keep", "summarize", "keep"]
     folded = plan.apply(messages, "So far.")
-    assert fl.validate(folded, "gemini") == []
+    assert fl.validate(folded, "gemini") == found
     assert folded[1] is code
     assert folded[2:] == [turn("user", text("Go on.")), messages[3]]
 

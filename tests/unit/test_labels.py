@@ -89,7 +89,7 @@ def test_a_prompt_cites_the_numbers_of_the_whole_history() -> None:
 # --- A tight budget --------------------------------------------------------------------------------------
 
 
-def test_a_budget_below_the_reserve_of_the_summary_is_met() -> None:
+def test_a_budget_below_the_summary_budget_is_met() -> None:
     """Infeasible before, since 1,000 tokens were set aside for the summary."""
     messages = talk(8)
     result = fl.compact(messages, fl.FitTokens(300), counter=O200K, summary_tokens=1_000)

@@ -311,6 +311,65 @@ def test_a_message_of_several_pictures_keeps_the_newest() -> None:
     assert list(made) == ["role", "content", "name", "extra"]
 
 
+FUNCTION_RESPONSE: dict[str, Any] = {
+    "name": "look",
+    "response": {"picture": {"$ref": "screen.png"}},
+    "parts": [{"inlineData": {"mimeType": "image/png", "data": SHOT, "displayName": "screen.png"}}],
+}
+OTHER_PLACES: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
+    "a function response": (
+        "gemini",
+        [
+            {"role": "user", "parts": [{"text": "Go."}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": FUNCTION_RESPONSE}]},
+        ],
+        {"inlineData": {"mimeType": "text/plain", "data": base64_of(b"[cleared]"), "displayName": "screen.png"}},
+    ),
+    "what code drew": (
+        "openai_responses",
+        [
+            {"role": "user", "content": "Go."},
+            {
+                "type": "code_interpreter_call",
+                "id": "ci_1",
+                "code": "plot()",
+                "container_id": "c",
+                "outputs": [
+                    {"type": "logs", "logs": "drawn"},
+                    {"type": "image", "url": data_url("image/png", SHOT)},
+                ],
+            },
+        ],
+        {"type": "logs", "logs": "[cleared]"},
+    ),
+    "a generated picture": (
+        "openai_responses",
+        [
+            {"role": "user", "content": "Go."},
+            {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": SHOT},
+        ],
+        {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": None},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_PLACES)
+def test_where_no_text_part_is_taken_the_placeholder_has_the_form_that_is(name: str) -> None:
+    format, messages, placeholder = OTHER_PLACES[name]
+    outcome = ClearMedia(0).run(messages, StrategyRequest(format=format))  # type: ignore[arg-type]
+    assert outcome.edited == (len(messages) - 1,)
+    assert pictures_in(outcome.messages) == 0
+    assert json.dumps(placeholder) in json.dumps(outcome.messages)
+    assert outcome.messages[:-1] == messages[:-1]
+    provider: Any = PROVIDERS[format]
+    assert fl.validate(outcome.messages, provider) == fl.validate(messages, provider) == []
+    assert not ClearMedia(0).run(outcome.messages, StrategyRequest(format=format)).changed  # type: ignore[arg-type]
+    counter = fl.TokenCounter.for_model("gemini-2.5-pro" if format == "gemini" else "gpt-4o")
+    before, after = (counter.count_messages(each, format=format).total for each in (messages, outcome.messages))  # type: ignore[arg-type]
+    assert after < before - 100
+
+
 UNCLEARABLE = {
     "a computer screenshot": [
         {"type": "computer_call", "call_id": "c", "action": {"type": "screenshot"}},

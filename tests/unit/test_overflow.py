@@ -81,7 +81,7 @@ def test_at_least_sixty_wordings_and_fifteen_others_were_collected_with_their_so
     for row in [*TABLE["context"], *TABLE["request_size"]]:
         assert row["providers"], row
         assert re.fullmatch(r"20\d\d-\d\d", row["date"]), row
-        assert row["source"] is None or row["source"].startswith("https://"), row
+        assert row["source"].startswith("https://"), row
 
 
 def test_every_pattern_of_the_table_is_needed() -> None:

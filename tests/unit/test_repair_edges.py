@@ -88,7 +88,9 @@ def test_a_late_developer_message_is_handled_like_a_system_message() -> None:
 def test_a_server_tool_result_outside_the_assistant_message_becomes_text() -> None:
     """The other parts of the message are not changed."""
     served = {"type": "mcp_tool_result", "tool_use_id": "s", "content": [text("found")]}
-    messages = [user([text("u")]), said([use("a")]), user([result("a"), served, text("t")]), said([served, text("b")])]
+    call = {"type": "mcp_tool_use", "id": "s", "name": "find", "server_name": "m", "input": {}}
+    answered = said([call, served, text("b")])
+    messages = [user([text("u")]), said([use("a")]), user([result("a"), served, text("t")]), answered]
     new, actions = repair(messages, "anthropic")
     assert new[:2] == messages[:2]
     assert new[2]["content"] == [result("a"), text(ORPHAN), text("found"), text("t")]
@@ -249,7 +251,8 @@ def test_a_wrong_first_speaker_is_reported_once() -> None:
 def test_of_two_calls_with_one_id_the_open_one_gets_a_result() -> None:
     new, actions = repair([user("u"), chat_calls("x", "x"), tool("x")], "openai")
     assert [each["content"] for each in new[2:]] == ["42", INTERRUPTED]
-    assert actions == [(1, "call_answered")]
+    assert new[1]["tool_calls"][1]["id"] == new[3]["tool_call_id"] != "x"
+    assert actions == [(1, "call_answered"), (1, "id_rewritten")]
 
 
 # --- alternation --------------------------------------------------------------------------------------------------

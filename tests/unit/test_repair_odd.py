@@ -59,9 +59,9 @@ def test_a_gemini_response_without_a_name_gets_that_of_its_call() -> None:
     assert [(action.index, action.code) for action in repaired.actions] == [(2, "name_added")]
     assert repaired.messages == [first, gemini_call(name="go"), gemini_response(name="go")]
     assert mended(messages, "gemini") == repaired.messages
-    # A matching id is enough for the pair.
+    # A matching id is enough for the pair, but not for the API.
     with_id = [first, gemini_call(name="go", id="a"), gemini_response(id="a")]
-    assert not fl.repair(with_id, "gemini")
+    assert mended(with_id, "gemini") == [first, with_id[1], gemini_response(id="a", name="go")]
 
 
 CALL: Final = {"type": "tool_use", "id": "x", "name": "go", "input": {"path": "a"}, "text": "said"}

@@ -398,10 +398,19 @@ def compact_command(
 @click.option("--provider", type=click.Choice(sorted(PROVIDERS)), help="Apply the rules of this API.")
 @click.option("--alternate", is_flag=True, help="User and assistant must alternate, as some chat templates require.")
 @click.option("--single-system", is_flag=True, help="Allow only one system message, as the first message.")
+@click.option(
+    "--no-prefill", is_flag=True, help="The last message must not be the assistant's, as some models require."
+)
 @click.option("--strict", is_flag=True, help="Stop at the first problem.")
 @json_option
 def check(
-    paths: tuple[str, ...], provider: Provider | None, alternate: bool, single_system: bool, strict: bool, as_json: bool
+    paths: tuple[str, ...],
+    provider: Provider | None,
+    alternate: bool,
+    single_system: bool,
+    no_prefill: bool,
+    strict: bool,
+    as_json: bool,
 ) -> int:
     """Lists problems of files, and what a provider would reject in their messages.
 
@@ -419,7 +428,8 @@ def check(
 
         for source, transcript in _each(paths, reporter, of_file):
             judge = provider or PROVIDER_OF_FORMAT.get(transcript.format)
-            problems = _problems(transcript, judge, alternate=alternate, single_system=single_system)
+            options = {"alternate": alternate, "single_system": single_system, "allow_prefill": not no_prefill}
+            problems = _problems(transcript, judge, **options)
             verdict = _verdict(source.path, transcript, judge, problems)
             table.add(verdict if as_json else verdict | {"problems": len(problems)})
             for problem in problems:
@@ -443,10 +453,10 @@ def _verdict(
     }
 
 
-def _problems(transcript: StoredTranscript, provider: Provider | None, **strict: bool) -> list[Problem]:
+def _problems(transcript: StoredTranscript, provider: Provider | None, **options: bool) -> list[Problem]:
     try:
         if provider is not None:
-            return validate(transcript.messages, provider, format=transcript.format, **strict)
+            return validate(transcript.messages, provider, format=transcript.format, **options)
         structure = analyze(transcript.messages, format=transcript.format)
     except FoldlineError as error:
         detail = f"{error.detail}, at {error.path}" if error.path else error.detail

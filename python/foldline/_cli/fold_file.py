@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -273,7 +274,7 @@ def _found(
 ) -> Iterator[StoredTranscript | NamedRow]:
     """The transcripts of a file, or rows folded by the core if it supports all options."""
     folder = None if isinstance(source, DatabaseSource) else compactor.row_folder(threads)
-    if folder is None and given is None:
+    if (folder is None and given is None) or os.path.isdir(source.path):  # noqa: PTH112 - the path as given
         yield from transcripts(source, reporter.problem)
         return
     stream = None if given is None else given.stream()
@@ -349,5 +350,6 @@ def _mode(source: Source) -> int:
     """The source's permissions, as gzip gives them to its output; private without a file."""
     if source.path != STDIN:
         with contextlib.suppress(OSError):
-            return os.stat(source.path).st_mode & 0o777  # noqa: PTH116 - the path as given
+            mode = os.stat(source.path).st_mode  # noqa: PTH116 - the path as given
+            return mode & (0o666 if stat.S_ISDIR(mode) else 0o777)
     return PRIVATE

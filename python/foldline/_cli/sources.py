@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from foldline.reading import read
+from foldline.reading import is_session, is_storage, read, sessions_of
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["STDIN", "DatabaseSource", "OnProblem", "Source", "find_sources", "is_file", "is_pattern", "transcripts"]
@@ -54,8 +54,8 @@ class DatabaseSource(Source):
 def find_sources(paths: Sequence[str], on_problem: OnProblem) -> list[Source]:
     """The files of paths, in order; of a folder, all files below it by name.
 
-    Hidden files and folders inside a folder are skipped (named explicitly, they are read). Links to folders are not
-    followed; links to files are.
+    A session in the storage folder of opencode is one source. Hidden files and folders inside a folder are skipped
+    (named explicitly, they are read). Links to folders are not followed; links to files are.
     """
     found = []
     for path in paths:
@@ -67,8 +67,14 @@ def find_sources(paths: Sequence[str], on_problem: OnProblem) -> list[Source]:
             found.append(Source(path, Path(Path(path).name)))
         else:
             files = sorted(_below(Path(path), on_problem))
-            found += [Source(str(file), file.relative_to(path)) for file in files]
+            found += [Source(str(file), _name(file, Path(path))) for file in files]
     return found
+
+
+def _name(file: Path, folder: Path) -> Path:
+    """The path of a file below a folder; a session of opencode, which is a folder, has the name of a file."""
+    name = file.relative_to(folder)
+    return (name / "session" if file == folder else name).with_suffix(".jsonl") if file.is_dir() else name
 
 
 def is_file(path: str) -> bool:
@@ -99,7 +105,14 @@ def _below(folder: Path, on_problem: OnProblem) -> Iterator[Path]:
     def unreadable(error: OSError) -> None:
         report("unreadable_folder", error.filename, error.strerror or "")
 
+    if is_session(folder):
+        yield folder
+        return
     for place, folders, files in os.walk(folder, onerror=unreadable):
+        if is_storage(Path(place)):
+            folders.clear()
+            yield from sessions_of(Path(place))
+            continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in folders:
             if Path(place, name).is_symlink():

@@ -18,7 +18,7 @@ Redact: TypeAlias = Callable[[str], str]
 _STRUCTURE: Final = frozenset(
     (
         *("role", "Role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId"),
-        *("origin", "Origin", "mimeType", "mime_type", "media_type", "status"),
+        *("from", "origin", "Origin", "mimeType", "mime_type", "media_type", "status"),
     )
 )
 #: Keys of tool arguments and tool results: every string below them is text.

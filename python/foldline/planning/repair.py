@@ -59,25 +59,29 @@ def repair(
     alternate: bool = False,
     single_system: bool = False,
     partial: bool = False,
+    allow_prefill: bool = True,
     format: FormatOption = "auto",
 ) -> Repair:
     """Makes messages valid for a provider, and reports every change.
 
     The given objects are never changed. Only problems that `validate` reports are repaired: a valid list is returned
     unchanged, without actions, and so is a repaired one. A call without a result gets one that says so. A result moves
-    to its call; a result without a call becomes user text, so that nothing is lost. Ids that the API rejects are
-    rewritten on call and result. Nothing is guessed: the model's text stays the model's.
+    to its call; a result without a call becomes text, so that nothing is lost, and so does a call of the provider's
+    own tools whose result is missing. Ids that the API rejects are rewritten on call and result. Nothing is guessed:
+    the model's text stays the model's.
 
     Args:
         messages: The messages in their provider's form: a list or tuple of dicts.
         provider: ``"openai"``, ``"responses"``, ``"anthropic"`` or ``"gemini"``.
-        open_calls: Unanswered calls get an error as their result (``"answer"``) or are removed (``"remove"``).
+        open_calls: Unanswered calls get an error as their result (``"answer"``; those of the provider's own tools
+            become text) or are removed (``"remove"``).
         orphans: Results without a call become user text (``"text"``) or are removed (``"remove"``). A second result of
             a call that repeats the first is removed in either case.
         alternate: As for `validate`. Consecutive messages of one side are joined if they contain only content;
             otherwise a short message of the other side is inserted.
         single_system: As for `validate`. All system messages are joined into one, in front.
         partial: As for `validate`. Results of calls that are stored at the provider stay.
+        allow_prefill: As for `validate`. Without it, a short message of the user follows an answer at the end.
         format: The provider's own dialect, or ``"auto"``, which is the same.
 
     Raises:
@@ -85,7 +89,7 @@ def repair(
         MessageError: A message cannot be read.
         LimitExceeded: A message is nested beyond 128 levels, or too large.
 
-    Complexity: O(text) for each of at most seven passes that changes something.
+    Complexity: O(text) for each of at most thirteen passes that changes something.
 
     Examples:
         >>> import foldline as fl
@@ -103,6 +107,7 @@ def repair(
         alternate=alternate,
         single_system=single_system,
         partial=partial,
+        allow_prefill=allow_prefill,
         format=format,
     )
     told = [RepairAction(index, code, detail) for index, code, detail in actions]

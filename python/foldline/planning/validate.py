@@ -20,6 +20,7 @@ def validate(
     alternate: bool = False,
     single_system: bool = False,
     partial: bool = False,
+    allow_prefill: bool = True,
     format: FormatOption = "auto",
 ) -> list[Problem]:
     """Problems that a provider's API would reject, in message order; empty if valid.
@@ -32,6 +33,8 @@ def validate(
         single_system: At most one system message is allowed, as the first.
         partial: Responses: earlier items are stored at the provider (``previous_response_id``), so outputs may answer
             calls that are not in the list.
+        allow_prefill: The last message may be the assistant's, for the model to go on with. False for models that
+            refuse it; a paused turn of Anthropic may end the list in either case.
         format: The dialect, or ``"auto"``.
 
     Raises:
@@ -44,7 +47,13 @@ def validate(
         'result_without_call'
     """
     found = _core.validate(
-        listed(messages), provider, alternate=alternate, single_system=single_system, partial=partial, format=format
+        listed(messages),
+        provider,
+        alternate=alternate,
+        single_system=single_system,
+        partial=partial,
+        allow_prefill=allow_prefill,
+        format=format,
     )
     return [Problem(index, code, detail) for index, code, detail in found]
 

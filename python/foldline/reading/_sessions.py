@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from foldline import _core
-from foldline._core import FORMATS
+from foldline._core import FORMATS, SESSIONS
 from foldline.errors import FoldlineError
 from foldline.typing import Format, StoredTranscript
 
-__all__ = ["DIALECTS", "DOCUMENTS", "Entry", "dialect_of", "session_transcripts"]
+__all__ = [
+    "DIALECTS",
+    "DOCUMENTS",
+    "TAKERS",
+    "TASKS",
+    "TASK_FILES",
+    "Entry",
+    "dialect_of",
+    "goose_rows",
+    "session_transcripts",
+]
 
 #: An entry with its line and offset in the file.
 Entry = tuple[int, int, Any]
 
 #: Dialect of the messages of each kind of session, in the order in which a file's sessions are yielded.
-DIALECTS: dict[str, Format] = {
-    "claude_code": "anthropic",
-    "pi": "pi",
-    "codex": "openai_responses",
-    "gemini_cli": "gemini",
-    "gemini_cli_log": "gemini",
-    "swe_agent": "openai_chat",
-    "swe_agent_steps": "openai_chat",
-    "dialogue": "openai_chat",
-}
-
-#: Names of kinds in ``meta``, where two kinds are the same to callers.
-_NAMES = {"gemini_cli_log": "gemini_cli", "swe_agent_steps": "swe_agent"}
+DIALECTS: dict[str, Format] = {kind: dialect for kind, (_, dialect, _, _) in SESSIONS.items()}
 
 #: Sessions in one document: their entries share the document's line.
-DOCUMENTS = {"gemini_cli", "swe_agent", "swe_agent_steps", "dialogue"}
+DOCUMENTS = {kind for kind, (_, _, is_document, _) in SESSIONS.items() if is_document}
+
+#: Sessions whose messages have no envelopes: loose messages after their first entry belong to them.
+TAKERS = ("codex", "goose_lines")
+
+#: Files of a task of Cline or Roo Code, and what tells its transcripts apart.
+TASK_FILES = ("api_conversation_history", "ui_messages")
+TASKS = {"cline": "", "roo_code": "", "cline_log": "#log"}
 
 #: Sessions yielded even without messages: their opening entry identifies them unambiguously.
 _SESSIONS_WITHOUT_WORDS = DOCUMENTS | {"gemini_cli_log"}
-
-#: Key of an entry's id.
-_IDS = {"claude_code": "uuid", "pi": "id", "gemini_cli": "id", "gemini_cli_log": "id"}
 
 
 def session_transcripts(
@@ -60,13 +63,13 @@ def session_transcripts(
     """
     values = [value for _, _, value in entries]
     session = _core.assemble_session(kind, values)
-    is_document = kind in DOCUMENTS
+    program, _, is_document, key = SESSIONS[kind]
     for index, code in session["problems"]:
         line, offset, _ = entries[index]
         report(code, line, offset, index if is_document else None)
     name = session["id"] or name
     shared: dict[str, Any] = {
-        "session_format": _NAMES.get(kind, kind),
+        "session_format": program,
         "skipped_entries": session["skipped"],
         "skipped_kinds": session["skipped_kinds"],
     }
@@ -83,7 +86,6 @@ def session_transcripts(
             continue
         around = meta | shared
         if kind != "dialogue":
-            key = _IDS.get(kind)
             around |= {
                 "sources": thread["sources"],
                 "entry_ids": [_entry_ids(values, sources, key) for sources in thread["sources"]],
@@ -97,6 +99,26 @@ def session_transcripts(
         suffix = f"#{thread['name']}" if thread["name"] else ""
         dialect = DIALECTS[kind] if kind != "pi" else dialect_of(values, thread["messages"])
         yield StoredTranscript(name + suffix, dialect, thread["messages"], around)
+
+
+def goose_rows(rows: list[Any]) -> dict[str, list[Any]]:
+    """The rows of goose's table of messages by session, with their JSON texts parsed; a bad text stays as it is."""
+    sessions: dict[str, list[Any]] = {}
+    for row in rows:
+        each = row
+        if isinstance(row, dict):
+            parsed = {name: _parsed(row.get(f"{name}_json")) for name in ("content", "metadata")}
+            each = row | {name: value for name, value in parsed.items() if value is not None}
+        name = each.get("session_id") if isinstance(each, dict) else None
+        sessions.setdefault(name if isinstance(name, str) else "", []).append(each)
+    return sessions
+
+
+def _parsed(text: object) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def dialect_of(entries: list[Any], messages: list[Any]) -> Format:

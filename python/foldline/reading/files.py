@@ -1,7 +1,7 @@
 """Reads transcripts from files: formats are detected by content, and problems are reported.
 
 A file may contain a JSON array of messages, conversations (JSON documents, or one a line), one message a line, or a
-session of Claude Code, Codex, Gemini CLI, pi or SWE-agent; plain or compressed. A bad line never stops the rest.
+session of an agent (see docs/data.md); plain or compressed. A bad line never stops the rest.
 """
 
 from __future__ import annotations
@@ -21,8 +21,18 @@ from typing import IO, Any, TypeAlias, cast
 from foldline import _core
 from foldline._core import FORMATS
 from foldline.errors import FoldlineError, MessageError
+from foldline.reading._opencode import is_session, is_storage, sessions_of, stored_transcripts
 from foldline.reading._opening import MAX_DOCUMENT_BYTES, Opening
-from foldline.reading._sessions import DIALECTS, DOCUMENTS, Entry, session_transcripts
+from foldline.reading._sessions import (
+    DIALECTS,
+    DOCUMENTS,
+    TAKERS,
+    TASK_FILES,
+    TASKS,
+    Entry,
+    goose_rows,
+    session_transcripts,
+)
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read", "read_stream", "transcript_of"]
@@ -59,7 +69,8 @@ def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool 
     Conversations and lists of messages come with the fields around them; agent sessions in their provider's message
     format, with their branches and all entries in ``meta`` (see `StoredTranscript`).
 
-    A folder is read recursively, by name, without hidden files.
+    A folder is read recursively, by name, without hidden files. In the storage folder of opencode, the files of each
+    session are read as one.
 
     Conversations are yielded as they are read; a session is yielded at the end of its file.
 
@@ -97,7 +108,13 @@ def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool 
         with path.open("rb") as stream:
             yield from _File(str(path), report, strict=strict).transcripts(stream)
         return
-    for file in sorted(file for file in path.rglob("*") if file.is_file() and not _is_hidden(file, path)):
+    if is_session(path):
+        yield from stored_transcripts(path, report)
+        return
+    for file in _below(path):
+        if file.is_dir():
+            yield from stored_transcripts(file, report)
+            continue
         try:
             with file.open("rb") as stream:
                 yield from _File(str(file), report, strict=strict).transcripts(stream)
@@ -143,6 +160,14 @@ def transcript_of(value: Any, name: str) -> StoredTranscript:
         raise MessageError(f"{len(found)} transcripts instead of one", code="several_transcripts")
     first = problems[0] if problems else Problem(None, "no_transcript", "it contains no conversation")
     raise MessageError(first.detail or "it contains no conversation", code=first.code, index=first.index)
+
+
+def _below(folder: Path) -> list[Path]:
+    """The files below a folder by name, without hidden ones; of a storage folder of opencode the sessions."""
+    found = [each for each in folder.rglob("*") if not _is_hidden(each, folder)]
+    storages = {each.parent for each in found if each.name == "message" and is_storage(each.parent)}
+    files = [file for file in found if file.is_file() and storages.isdisjoint(file.parents)]
+    return sorted([*files, *(session for storage in storages for session in sessions_of(storage))])
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:
@@ -349,9 +374,8 @@ class _File:
         if kind not in ("unknown", "unsupported"):
             self.tell_held()
         match kind:
-            case "message" if "codex" in self.entries:
-                # In the older form of a rollout, items do not have envelopes.
-                self.entries["codex"].append((line, offset, value))
+            case "message" if (taker := next((each for each in TAKERS if each in self.entries), None)) is not None:
+                self.entries[taker].append((line, offset, value))
             case "message":
                 self.messages.append(value)
             case "message_list":
@@ -361,7 +385,9 @@ class _File:
             case "conversation_list":
                 for item in value:
                     yield from self._sort(item, line, offset)
-            case "gemini_cli" | "swe_agent" | "swe_agent_steps" | "dialogue":
+            case "inspect_log":
+                yield from self._samples(value, line, offset)
+            case _ if kind in DOCUMENTS:
                 yield from self._session_document(kind, value, path, line, offset)
             case _ if kind in DIALECTS:
                 self.entries.setdefault(kind, []).append((line, offset, value))
@@ -420,17 +446,33 @@ class _File:
         yield StoredTranscript(name, format_, messages, around | {"path": self.path, "line": line})
 
     def _session_document(
-        self, kind: str, value: dict[str, Any], path: list[str], line: int, offset: int
+        self, kind: str, value: Any, path: list[str], line: int, offset: int
     ) -> Iterator[StoredTranscript]:
-        holder = value
-        for key in path[:-1]:
-            holder = holder[key]
-        rest = {key: item for key, item in value.items() if key != path[0]}
-        rest |= {key: item for key, item in holder.items() if key != path[-1]}
+        if kind == "goose_rows":
+            for name, rows in goose_rows(value).items():
+                placed = [(line, offset, row) for row in rows]
+                yield from self._session(kind, placed, name or self.stem, {"path": self.path, "line": line})
+            return
+        entries, rest = _taken_apart(value, path)
         given = next((rest[key] for key in (*_core.ID_KEYS, "sessionId") if key in rest), None)
         name = str(given) if isinstance(given, (str, int)) else f"{self.stem}:{self.found}"
-        entries = [(line, offset, entry) for entry in holder[path[-1]]]
-        yield from self._session(kind, entries, name, rest | {"path": self.path, "line": line})
+        if kind in TASKS and self.stem in TASK_FILES:
+            # The files of each task have the same names; its folder is named by its id.
+            name = Path(self.path).resolve().parent.name + TASKS[kind]
+        placed = [(line, offset, entry) for entry in entries]
+        yield from self._session(kind, placed, name, rest | {"path": self.path, "line": line})
+
+    def _samples(self, log: dict[str, Any], line: int, offset: int) -> Iterator[StoredTranscript]:
+        """The samples of an Inspect log, each with the rest of it and of the log."""
+        around = {key: item for key, item in log.items() if key != "samples"}
+        for number, sample in enumerate(log["samples"]):
+            if isinstance(sample, dict) and isinstance(sample.get("messages"), list):
+                # The id of a sample is unique in its epoch alone.
+                name = f"{sample.get('id', number)}.{sample.get('epoch', 1)}"
+                each = {"log": around} | sample | {"id": name, "sample_id": sample.get("id")}
+                yield from self._session_document("inspect", each, ["messages"], line, offset)
+            else:
+                self.problem("unknown_record", line, offset, index=number)
 
     def _leftovers(self) -> Iterator[StoredTranscript]:
         if self.messages:
@@ -446,6 +488,17 @@ class _File:
         for transcript in session_transcripts(kind, entries, name, meta, report):
             self.found += 1
             yield transcript
+
+
+def _taken_apart(value: Any, path: list[str]) -> tuple[list[Any], dict[str, Any]]:
+    """The list under a path, and the members around it; the value itself if the path is empty."""
+    if not path:
+        return value, {}
+    holder = value
+    for key in path[:-1]:
+        holder = holder[key]
+    rest = {key: item for key, item in value.items() if key != path[0]}
+    return holder[path[-1]], rest | {key: item for key, item in holder.items() if key != path[-1]}
 
 
 class _Places:

@@ -16,9 +16,13 @@ class ClearMedia(DirectStrategy):
     """Replaces all but the newest pictures by a placeholder text.
 
     Agents that use a computer fill their window with screenshots, of which only the last ones matter. Pictures in
-    messages and in results of tools are cleared in every dialect; messages, calls, results and their order stay.
-    Pictures of pinned and open groups stay, as do those that a provider does not accept as text: OpenAI's computer
-    screenshots, pictures in Gemini's function responses, results of a provider's own tools.
+    messages and in results of tools are cleared in every dialect; messages, calls, results and their order stay. Where
+    a list takes no text parts, the placeholder has the form that it takes: a text file in a function response of
+    Gemini, logs in the outputs of OpenAI's code interpreter, null for a picture that OpenAI generated.
+
+    Pictures of pinned and open groups stay, and so do those whose place takes nothing else: the screenshot of OpenAI's
+    `computer_call_output`, which is a picture by its type and whose call would be rejected without it, and what is in
+    results of Anthropic's server tools, which go back unchanged. Fold or trim old calls of a computer instead.
 
     Args:
         keep_newest: Number of newest pictures that stay, of all in the list.

@@ -51,8 +51,8 @@ _FILES = ("inlineData", "inline_data", "fileData", "file_data")
 _RESULT_TYPES = ("tool", "function", "toolResult", "ToolMessage", "tool_response")
 _ROLES: Final = {
     **dict.fromkeys(("human", "user", "bashExecution", "HumanMessage"), "USER"),
-    **dict.fromkeys(("ai", "assistant", "model", "AIMessage", "AIMessageChunk"), "ASSISTANT"),
-    **dict.fromkeys(("tool", "function", "toolResult", "ToolMessage", "FunctionMessage"), "TOOL"),
+    **dict.fromkeys(("ai", "assistant", "model", "AIMessage", "AIMessageChunk", "gpt", "function_call"), "ASSISTANT"),
+    **dict.fromkeys(("tool", "function", "toolResult", "ToolMessage", "FunctionMessage", "observation"), "TOOL"),
     **dict.fromkeys(("system", "SystemMessage"), "SYSTEM"),
     "developer": "DEVELOPER",
 }
@@ -95,7 +95,7 @@ def role_of(message: Message) -> str:
         >>> role_of({"role": "model", "parts": []}), role_of({"type": "function_call_output", "output": "x"})
         ('ASSISTANT', 'TOOL')
     """
-    role = message.get("role") or message.get("Role")
+    role = message.get("role") or message.get("Role") or message.get("from")
     kind = message.get("type")
     if not isinstance(role, str):
         path = message.get("id")
@@ -162,6 +162,9 @@ def _said(value: Mapping[str, Any], depth: int, kind: PieceKind) -> Iterator[Pie
         if isinstance(value.get(key), (Mapping, list, tuple)):
             inner: PieceKind = "result" if key == "tool_response" else kind
             yield from _pieces(value[key], depth - 1, inner)
+    speaker = value.get("from")
+    if isinstance(speaker, str) and isinstance(value.get("value"), str):
+        yield Piece("result" if _ROLES.get(speaker) == "TOOL" else kind, value["value"])
     for key in _TEXTS:
         yield from _pieces(value.get(key), depth - 1, "reasoning" if key in _REASONING_KEYS else kind)
     for key in _FILES:

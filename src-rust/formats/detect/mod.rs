@@ -13,7 +13,7 @@ pub(super) mod detector;
 use super::Format;
 use super::content::some;
 use super::header::{Envelope, RoleName};
-use super::messages::{ai_sdk, langchain, openai_responses};
+use super::messages::{ai_sdk, langchain, openai_responses, sharegpt};
 use crate::error::{Error, Result};
 use crate::meter::READINGS;
 use crate::node::{Key, Kind, Node};
@@ -61,6 +61,7 @@ const PI: FormatSet = FormatSet::of(Format::Pi);
 const AI_SDK: FormatSet = FormatSet::of(Format::AiSdk);
 const LANGCHAIN: FormatSet = FormatSet::of(Format::LangChain);
 const GENT: FormatSet = FormatSet::of(Format::Gent);
+const SHARE_GPT: FormatSet = FormatSet::of(Format::ShareGpt);
 /// The dialects of a message that has no feature but its role.
 const PLAIN: FormatSet = FormatSet(OPENAI.0 | ANTHROPIC.0 | GEMINI.0 | PI.0 | AI_SDK.0);
 
@@ -335,6 +336,9 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
     if envelope.role.is_none() && envelope.get(Key::TYPE).is_none() && is_unit(message) {
         return by_unit(message);
     }
+    if envelope.role.is_none() && sharegpt::has_form(message) {
+        return Ok(Hints::only(SHARE_GPT, Reason::MessageType));
+    }
     let mut hints = by_role(envelope.role.flatten(), has_parts_of_results(envelope));
     if is_unreadable(envelope) {
         let is_item =
@@ -420,7 +424,12 @@ pub fn is_storable<N: Node>(value: &N) -> bool {
     let kind_of = |key: Key| value.get(key).map(|member| member.kind()).filter(|kind| *kind != Kind::Null);
     match kind_of(Key::ROLE) {
         Some(kind) => kind == Kind::String,
-        None => kind_of(Key::TYPE) == Some(Kind::String) || kind_of(Key::PARTS).is_some() || is_unit(value),
+        None => {
+            kind_of(Key::TYPE) == Some(Kind::String)
+                || kind_of(Key::PARTS).is_some()
+                || is_unit(value)
+                || sharegpt::has_form(value)
+        }
     }
 }
 

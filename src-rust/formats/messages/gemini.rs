@@ -112,7 +112,7 @@ fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<
         Member::Call => {
             builder.begin_part(PartKind::ToolCall)?;
             builder.set_key(&value, Key::ID)?;
-            builder.set_name(&value, Key::NAME, Some(PieceKind::CallName))?;
+            set_name(&value, Some(PieceKind::CallName), builder)?;
             let arguments = call_arguments(value.get_some(Key::ARGS).as_ref(), builder);
             arguments.map_err(|error| error.under("args").under(name))?;
         }
@@ -158,6 +158,14 @@ fn read_text<N: Node>(part: &N, text: &N, builder: &mut impl Build<N>) -> Result
     builder.push_text(PieceKind::Reasoning, text).map(|_| ())
 }
 
+/// Sets the name of a call or a response; an empty text is none.
+fn set_name<N: Node>(holder: &N, kind: Option<PieceKind>, builder: &mut impl Build<N>) -> Result<()> {
+    if holder.text_is(Key::NAME, "") {
+        return Ok(());
+    }
+    builder.set_name(holder, Key::NAME, kind)
+}
+
 /// Adds a response: the texts of its object count. An object with a single text counts as that text.
 fn read_response<N: Node>(response: &N, at: u32, within: Key, builder: &mut impl Build<N>) -> Result<()> {
     let content = response.get_some(Key::RESPONSE);
@@ -171,7 +179,7 @@ fn read_response<N: Node>(response: &N, at: u32, within: Key, builder: &mut impl
     });
     part.is_error = is_error;
     builder.set_key(response, Key::ID)?;
-    builder.set_name(response, Key::NAME, None)?;
+    set_name(response, None, builder)?;
     match (content, members.as_slice()) {
         (None, _) => {}
         (Some(content), _) if content.kind() == Kind::String => {

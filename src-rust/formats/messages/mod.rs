@@ -8,3 +8,4 @@ pub mod langchain;
 pub(super) mod openai_chat;
 pub(super) mod openai_responses;
 pub(super) mod pi;
+pub mod sharegpt;

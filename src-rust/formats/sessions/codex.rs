@@ -4,19 +4,34 @@
 //! Items are kept as recorded. A compaction is a boundary, followed by the items it put in place of earlier ones; turns
 //! that were rolled back are an abandoned branch.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-use super::codex_typed::{typed_only, typed_text};
+use super::codex_events::{self, typed_text};
 use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items, object_of};
 use crate::error::Result;
 use crate::formats::messages::openai_responses;
 use crate::node::{Key, Kind, Node};
 
 /// Types of the envelopes.
-const ENVELOPES: &[&str] = &["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
+const ENVELOPES: &[&str] = &[
+    "session_meta",
+    "response_item",
+    "event_msg",
+    "turn_context",
+    "compacted",
+    "world_state",
+    "inter_agent_communication",
+];
 
 /// Types of items that Codex does not send.
 const OWN_ITEMS: &[&str] = &["ghost_snapshot"];
+
+/// The reason of a text that is recorded beside the items, and that no item has.
+const NOT_AN_ITEM: &str = "not_an_item";
+
+/// Members of an item that differ between two records of it, and that the model does not read.
+const RECORD_KEYS: &[&str] = &["id", "status", "metadata", "internal_chat_message_metadata_passthrough"];
 
 /// Prefixes of the texts that Codex itself puts into user messages.
 const CONTEXT_BEGINNINGS: &[&str] = &["<", "# AGENTS.md"];
@@ -43,7 +58,10 @@ pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
 pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
     let mut session = Session::default();
     let mut items = Items::default();
-    let typed_only = if entries.kind() == Kind::Array { typed_only(entries) } else { HashSet::new() };
+    let (mut typed_only, mut said_only) = (HashSet::new(), HashSet::new());
+    if entries.kind() == Kind::Array {
+        (typed_only, said_only) = (codex_events::typed_only(entries), codex_events::said_only(entries));
+    }
     each_entry(entries, &mut session, |i, entry, session| {
         let kind = entry.text_of(Key::TYPE);
         match kind.as_deref() {
@@ -63,8 +81,12 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
             Some("compacted") => match object_of(entry, Key::PAYLOAD) {
                 Some(payload) => {
                     items.place_typed();
-                    if !compact(i, &payload, &mut items.thread)? {
+                    let put = items.compact(i, &payload)?;
+                    if !put.any {
                         session.skipped.add(entry);
+                    }
+                    if !put.has_text {
+                        session.unread.push((i, NOT_AN_ITEM));
                     }
                 }
                 None => session.problems.push((i, "entry_without_message")),
@@ -72,15 +94,27 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
             Some("event_msg") => {
                 let event = object_of(entry, Key::PAYLOAD);
                 if let Some(text) = event.as_ref().and_then(typed_text).filter(|_| typed_only.contains(&i)) {
-                    items.type_in(i, text);
+                    items.add(Message::of(i, user_message(text)));
                     return Ok(());
                 }
                 if let Some(event) = event.filter(|event| event.text_is(Key::TYPE, "thread_rolled_back")) {
                     items.place_typed();
                     roll_back(turns_of(&event), &mut items.thread);
+                    items.known.truncate(items.thread.messages.len());
                 }
                 session.skipped.add(entry);
+                if said_only.contains(&i) {
+                    session.unread.push((i, NOT_AN_ITEM));
+                }
             }
+            // A message of another agent to this one.
+            Some("inter_agent_communication") => match object_of(entry, Key::PAYLOAD) {
+                Some(payload) => match agent_message(&payload) {
+                    Some(made) => items.add(Message::of(i, made)),
+                    None => session.skipped.add(entry),
+                },
+                None => session.problems.push((i, "entry_without_message")),
+            },
             Some("turn_context") => session.skipped.add(entry),
             Some(_) if openai_responses::is_item(entry) || entry.get(Key::ROLE).is_some() => {
                 items.read(i, entry.clone(), session);
@@ -102,11 +136,54 @@ struct Items<N> {
     open_calls: HashSet<String>,
     /// Messages that wait for the outputs of these calls.
     typed: Vec<Message<N>>,
+    known: ItemContents,
+}
+
+/// What the model reads of the messages up to the newest compaction.
+#[derive(Default)]
+struct ItemContents {
+    /// Of each message.
+    contents: Vec<Option<Rc<str>>>,
+    /// The number of messages with a content.
+    counts: HashMap<Rc<str>, usize>,
+}
+
+impl ItemContents {
+    /// Notes the messages since the compaction before; each message once.
+    fn extend<N: Node>(&mut self, messages: &[Message<N>]) -> Result<()> {
+        for message in messages.iter().skip(self.contents.len()) {
+            let content: Option<Rc<str>> = content_of(&message.made)?.map(Into::into);
+            if let Some(content) = &content {
+                *self.counts.entry(content.clone()).or_default() += 1;
+            }
+            self.contents.push(content);
+        }
+        Ok(())
+    }
+
+    /// Forgets the messages from `count` on, which were rolled back.
+    fn truncate(&mut self, count: usize) {
+        while self.contents.len() > count {
+            let Some(Some(content)) = self.contents.pop() else { continue };
+            if let Some(count) = self.counts.get_mut(&content) {
+                *count -= 1;
+            }
+        }
+    }
+
+    fn has(&self, content: &str) -> bool {
+        self.counts.get(content).is_some_and(|&count| count > 0)
+    }
 }
 
 impl<N> Default for Items<N> {
     fn default() -> Self {
-        Items { thread: Thread::default(), open_calls: HashSet::new(), typed: Vec::new() }
+        Items {
+            thread: Thread::default(),
+            open_calls: HashSet::new(),
+            typed: Vec::new(),
+            known: ItemContents::default(),
+        }
     }
 }
 
@@ -134,12 +211,42 @@ impl<N: Node> Items<N> {
         }
     }
 
-    /// Adds what the user typed, after the outputs of the open calls.
-    fn type_in(&mut self, i: usize, text: N) {
-        self.typed.push(Message::of(i, user_message(text)));
+    /// Adds a message that is not an item, after the outputs of the open calls.
+    fn add(&mut self, message: Message<N>) {
+        self.typed.push(message);
         if self.open_calls.is_empty() {
             self.place_typed();
         }
+    }
+
+    /// Adds a boundary, followed by the new items of a compaction: its summary, or an encrypted compaction.
+    fn compact(&mut self, i: usize, payload: &N) -> Result<Put> {
+        self.thread.compact_boundaries.push(self.thread.messages.len());
+        let is_text = |text: &N| text.with_text(|text, _| text.trim().is_empty()) == Some(false);
+        let summary = payload.get(Key::MESSAGE).filter(is_text);
+        let mut put = Vec::new();
+        let mut has_text = true;
+        if let Some(replacement) = array_of(payload, Key::REPLACEMENT_HISTORY) {
+            self.known.extend(&self.thread.messages)?;
+            let mut texts = String::new();
+            for item in items(&replacement).into_iter().filter(|item| item.kind() == Kind::Object) {
+                text_of_item(&item, &mut texts);
+                let made = Overlay::Given(item);
+                if content_of(&made)?.is_some_and(|content| !self.known.has(&content)) {
+                    put.push(made);
+                }
+            }
+            has_text = summary
+                .is_none_or(|text| text.with_text(|text, _| texts.contains(text.trim())) == Some(true));
+        } else if let Some(text) = summary {
+            put.push(user_message(text));
+        }
+        let any = !put.is_empty();
+        for made in put {
+            self.thread.summaries.push(self.thread.messages.len());
+            self.thread.messages.push(Message::of(i, made));
+        }
+        Ok(Put { any, has_text })
     }
 
     fn place_typed(&mut self) {
@@ -160,38 +267,78 @@ fn user_message<N: Node>(text: N) -> Overlay<N> {
     ])
 }
 
-/// Adds a boundary, followed by the new items of a compaction: its summary, or an encrypted compaction. Returns whether
-/// there are any.
-fn compact<N: Node>(i: usize, payload: &N, thread: &mut Thread<N>) -> Result<bool> {
-    thread.compact_boundaries.push(thread.messages.len());
-    let mut put = Vec::new();
-    if let Some(replacement) = array_of(payload, Key::REPLACEMENT_HISTORY) {
-        let mut before = HashSet::new();
-        for message in &thread.messages {
-            if let Overlay::Given(item) = &message.made {
-                before.insert(json_of(item)?);
-            }
-        }
-        for item in items(&replacement) {
-            if item.kind() == Kind::Object && !before.contains(&json_of(&item)?) {
-                put.push(Overlay::Given(item));
-            }
-        }
-    } else if let Some(text) = payload.get(Key::MESSAGE).filter(|text| text.kind() == Kind::String) {
-        put.push(user_message(text));
+/// The message of another agent, which the model reads as input; `None` if it has neither text nor encrypted content.
+fn agent_message<N: Node>(payload: &N) -> Option<Overlay<N>> {
+    let is_text = |text: &N| text.with_text(|text, _| text.trim().is_empty()) == Some(false);
+    if let Some(text) = payload.get(Key::CONTENT).filter(is_text) {
+        return Some(user_message(text));
     }
-    let has_put = !put.is_empty();
-    for made in put {
-        thread.summaries.push(thread.messages.len());
-        thread.messages.push(Message::of(i, made));
-    }
-    Ok(has_put)
+    let encrypted = payload.get(Key::ENCRYPTED_CONTENT).filter(is_text)?;
+    let part = Overlay::object([
+        ("type", Some(Overlay::text("encrypted_content"))),
+        ("encrypted_content", Some(Overlay::Given(encrypted))),
+    ]);
+    Some(Overlay::object([
+        ("type", Some(Overlay::text("agent_message"))),
+        ("author", payload.get(Key::AUTHOR).map(Overlay::Given)),
+        ("recipient", payload.get(Key::RECIPIENT).map(Overlay::Given)),
+        ("content", Some(Overlay::List(vec![part]))),
+    ]))
 }
 
-fn json_of<N: Node>(item: &N) -> Result<String> {
+/// What a compaction put in place of earlier items.
+struct Put {
+    /// Whether it put any.
+    any: bool,
+    /// Whether the text of its summary is in a message.
+    has_text: bool,
+}
+
+/// What the model reads of an item, to compare two records of it: Codex rebuilds its items when it compacts.
+fn content_of<N: Node>(made: &Overlay<N>) -> Result<Option<String>> {
+    let item = match made {
+        Overlay::Given(item) => item,
+        // A message that is not an item has one text of the user.
+        made => return Ok(typed_in(made).map(|text| format!("user {text}"))),
+    };
     let mut text = String::new();
-    item.write_json(&mut text)?;
-    Ok(text)
+    if let Some(role) = item.text_of(Key::ROLE)
+        && text_of_item(item, &mut text)
+    {
+        return Ok(Some(format!("{role} {text}")));
+    }
+    for (key, value) in item.members()? {
+        if !RECORD_KEYS.contains(&key.as_str()) {
+            text.push_str(&key);
+            value.write_json(&mut text)?;
+        }
+    }
+    Ok(Some(text))
+}
+
+/// The text of a message built by [`user_message`].
+fn typed_in<N: Node>(made: &Overlay<N>) -> Option<String> {
+    let Overlay::Object(members) = made else { return None };
+    let (_, Overlay::List(parts)) = members.last()? else { return None };
+    let Overlay::Object(part) = parts.first()? else { return None };
+    let (_, Overlay::Given(text)) = part.last()? else { return None };
+    text.with_text(|text, _| text.to_owned())
+}
+
+/// Appends the texts of a message. Returns whether its content is text alone.
+fn text_of_item<N: Node>(item: &N, out: &mut String) -> bool {
+    let Some(content) = item.get(Key::CONTENT) else { return false };
+    if content.kind() == Kind::String {
+        return content.append_text(out).is_some();
+    }
+    let mut is_text = content.kind() == Kind::Array;
+    for part in items(&content) {
+        match part.get(Key::TEXT).filter(|text| text.kind() == Kind::String) {
+            Some(text) => drop(text.append_text(out)),
+            None => is_text = false,
+        }
+    }
+    is_text
 }
 
 fn turns_of<N: Node>(event: &N) -> usize {

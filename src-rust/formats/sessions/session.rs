@@ -213,6 +213,7 @@ pub(super) mod tests {
             Overlay::Given(node) => drop(node.write_json(&mut out).unwrap()),
             Overlay::Text(text) => out = format!("{text:?}"),
             Overlay::Number(number) => out = number.to_string(),
+            Overlay::Bool(value) => out = value.to_string(),
             Overlay::Null => out = "null".to_owned(),
             Overlay::List(list) => {
                 out = format!("[{}]", list.iter().map(written).collect::<Vec<_>>().join(","))

@@ -8,7 +8,7 @@ pub(super) mod values;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use self::values::{built, shape};
+use self::values::built;
 use super::counting::read;
 use super::gate::{exception, guard};
 use super::node::PyNode;
@@ -16,8 +16,9 @@ use super::node::dicts::item;
 use crate::error::{Error, Result};
 use crate::formats::{Format, not_a_list};
 use crate::node::{Kind, Node};
-use crate::rules::repair::{OpenCalls, Options, Orphans, PASSES, Shape, Task};
+use crate::rules::repair::{OpenCalls, Options, Orphans, PASSES, Task};
 use crate::rules::validate::{Problem, Provider, Strict, validate};
+use crate::rules::{Shape, shapes};
 use crate::transcript::Transcript;
 
 /// An action or a problem, as (index, code, detail).
@@ -27,7 +28,9 @@ type Told = (usize, &'static str, String);
 ///
 /// Actions are (index in the given list, code, detail).
 #[pyfunction]
-#[pyo3(signature = (messages, provider, *, open_calls, orphans, alternate, single_system, partial, format))]
+#[pyo3(signature = (
+    messages, provider, *, open_calls, orphans, alternate, single_system, partial, allow_prefill, format
+))]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn repair<'py>(
     py: Python<'py>,
@@ -38,10 +41,11 @@ pub(super) fn repair<'py>(
     alternate: bool,
     single_system: bool,
     partial: bool,
+    allow_prefill: bool,
     format: &str,
 ) -> PyResult<(Bound<'py, PyList>, Vec<Told>, Vec<Told>)> {
     guard(py, || {
-        let strict = Strict { alternate, single_system, partial };
+        let strict = Strict { alternate, single_system, partial, no_prefill: !allow_prefill };
         let asked = options(provider, open_calls, orphans, strict, format);
         let (provider, options) = asked.map_err(|error| exception(py, error))?;
         let mut list = listed(messages)?;
@@ -49,15 +53,16 @@ pub(super) fn repair<'py>(
         // For each message of the list, the index of the given message it comes from.
         let mut origins: Vec<usize> = (0..list.len()).collect();
         let mut actions: Vec<Told> = Vec::new();
-        let mut problems = validate(&transcript, provider, strict);
+        let mut shapes = shapes_in(&list, provider)?;
+        let mut problems = validate(&transcript, &shapes, provider, strict);
         if problems.is_empty() {
             return Ok((list, actions, Vec::new()));
         }
         for pass in PASSES {
-            let shapes: Vec<Shape> = (0..list.len())
-                .map(|i| Ok(shape(&item(list.as_any(), i)?, provider)))
-                .collect::<PyResult<_>>()?;
-            let sketch = pass(&Task { transcript: &transcript, shapes: &shapes, provider, options });
+            let hash_of = |i| hash_of(&list, i);
+            let task =
+                Task { transcript: &transcript, shapes: &shapes, hash_of: &hash_of, provider, options };
+            let sketch = pass(&task);
             if sketch.actions.is_empty() {
                 continue;
             }
@@ -70,8 +75,9 @@ pub(super) fn repair<'py>(
             origins = sketch.drafts.iter().map(|draft| origins[draft.about]).collect();
             list = new;
             transcript = read_in(&list, provider)?;
+            shapes = shapes_in(&list, provider)?;
         }
-        problems = validate(&transcript, provider, strict);
+        problems = validate(&transcript, &shapes, provider, strict);
         let told = problems.into_iter().map(|Problem { index, code, detail }| (index, code, detail));
         Ok((list, actions, told.collect()))
     })
@@ -112,6 +118,17 @@ fn listed<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     }
     let items = (0..node.len()).map(|i| item(messages, i)).collect::<PyResult<Vec<_>>>()?;
     PyList::new(py, items)
+}
+
+fn shapes_in(list: &Bound<'_, PyList>, provider: Provider) -> PyResult<Vec<Shape>> {
+    shapes(&PyNode::of(list.clone().into_any()), provider).map_err(|error| exception(list.py(), error))
+}
+
+/// A hash of the JSON text of a message. Lone surrogates are read as one character, so that it has none with them.
+fn hash_of(list: &Bound<'_, PyList>, i: usize) -> Option<u128> {
+    let mut text = String::new();
+    let is_lossy = PyNode::of(item(list.as_any(), i).ok()?).write_json(&mut text).ok()?;
+    (!is_lossy).then(|| xxhash_rust::xxh3::xxh3_128(text.as_bytes()))
 }
 
 fn read_in(list: &Bound<'_, PyList>, provider: Provider) -> PyResult<Transcript> {

@@ -24,7 +24,8 @@ pub(super) fn answer<'py>(call: &Bound<'py, PyAny>, provider: Provider) -> PyRes
         found.map_or(Ok(false), |id| answer.set_item(to, id).map(|()| true))
     };
     let copy_text = |from: &Bound<'py, PyAny>, key: &str, to: &str| -> PyResult<bool> {
-        let found = field(from, key)?.filter(is_text);
+        let found =
+            field(from, key)?.filter(|text| is_text(text) && text.len().is_ok_and(|length| length > 0));
         found.map_or(Ok(false), |value| answer.set_item(to, value).map(|()| true))
     };
     match provider {

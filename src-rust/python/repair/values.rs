@@ -8,9 +8,25 @@ use crate::node::{Key, Kind, Node, changed};
 use crate::python::gate::exception;
 use crate::python::node::PyNode;
 use crate::python::node::dicts::{field, is_list, is_text, item, items, type_is};
-use crate::rules::repair::{Block, CALL_NOTE, Draft, ORPHAN_NOTE, Shape};
+use crate::rules::Shape;
+use crate::rules::repair::{Block, CALL_NOTE, Draft, ORPHAN_NOTE, SILENT_ERROR};
 use crate::rules::validate::Provider;
 use crate::transcript::Role;
+
+/// The members of a Gemini part that have a name and an id, in both spellings.
+const GEMINI_CALLS: [&str; 8] = [
+    "functionCall",
+    "function_call",
+    "functionResponse",
+    "function_response",
+    "toolCall",
+    "tool_call",
+    "toolResponse",
+    "tool_response",
+];
+
+/// The types of Anthropic's blocks that are calls.
+const ANTHROPIC_CALLS: [&str; 3] = ["tool_use", "server_tool_use", "mcp_tool_use"];
 
 /// The separator of joined texts.
 const BETWEEN: &str = "\n\n";
@@ -19,37 +35,6 @@ const BETWEEN: &str = "\n\n";
 fn content_field(message: &Bound<'_, PyAny>, provider: Provider) -> &'static str {
     let has_parts = || PyNode::of(message.clone()).get(Key::PARTS).is_some();
     if provider == Provider::Gemini && has_parts() { "parts" } else { "content" }
-}
-
-/// The properties of a message that the passes need and its transcript lacks.
-pub(super) fn shape(message: &Bound<'_, PyAny>, provider: Provider) -> Shape {
-    let content = field(message, content_field(message, provider)).ok().flatten();
-    let blocks = content.filter(is_list).map(|list| PyNode::of(list).len());
-    let taken: &[&str] = match provider {
-        Provider::OpenAiChat => &["role", "content", "tool_calls"],
-        Provider::OpenAiResponses => &["type", "role", "content"],
-        Provider::Anthropic => &["role", "content"],
-        Provider::Gemini => &["role", "parts"],
-    };
-    let members = PyNode::of(message.clone()).members().unwrap_or_default();
-    let is_odd = |value: &PyNode<'_>| match value.kind() {
-        Kind::Null => false,
-        Kind::Array => value.find_item(|call| (call.kind() != Kind::Object).then_some(())).is_some(),
-        _ => true,
-    };
-    let has_odd_calls = provider == Provider::OpenAiChat
-        && members.iter().any(|(key, value)| key == "tool_calls" && is_odd(value));
-    let has_odd_content = field(message, content_field(message, provider))
-        .ok()
-        .flatten()
-        .is_some_and(|content| is_dict(&content));
-    let is_plain =
-        !has_odd_calls && !has_odd_content && members.iter().all(|(key, _)| taken.contains(&key.as_str()));
-    // A screenshot cannot be invented.
-    let is_answerable = !type_is(message, "computer_call");
-    let calls = field(message, "tool_calls").ok().flatten().filter(is_list);
-    let calls = calls.map_or(0, |list| PyNode::of(list).len());
-    Shape { blocks, calls, is_plain, is_answerable }
 }
 
 /// A message of the new list.
@@ -82,13 +67,95 @@ pub(super) fn built<'py>(
             }
             Ok(copy.into_any())
         }
-        (Provider::OpenAiChat, [Block::WithId(message, _, id)]) => {
+        (Provider::OpenAiResponses, [Block::WithName(message, _, name)]) => {
+            let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
+            copy.set_item("name", name)?;
+            Ok(copy.into_any())
+        }
+        (_, [Block::WithItemId(message, id)]) => {
+            let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
+            match id {
+                Some(id) => copy.set_item("id", id)?,
+                None => copy.del_item("id")?,
+            }
+            Ok(copy.into_any())
+        }
+        (Provider::OpenAiChat, [Block::WithId(message, 0, id)]) => {
             let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
             copy.set_item("tool_call_id", id)?;
             Ok(copy.into_any())
         }
+        (Provider::OpenAiChat, [Block::NewIds(message, places)]) => {
+            let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
+            for key in ["tool_call_id", "tool_call_ids"] {
+                if let Some(ids) = field(&copy, key)?.filter(is_list) {
+                    let ids = PyList::new(making.py(), items(&ids)?)?;
+                    for (at, id) in places {
+                        ids.set_item(*at, id)?;
+                    }
+                    copy.set_item(key, ids)?;
+                    return Ok(copy.into_any());
+                }
+            }
+            for (_, id) in places {
+                copy.set_item("tool_call_id", id)?;
+            }
+            Ok(copy.into_any())
+        }
+        (_, [Block::Tidied(message)]) => making.tidied(*message),
+        (_, [Block::Unmarked(message, marks)]) => {
+            let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
+            if let Some(blocks) = field(&copy, "content")? {
+                copy.set_item("content", unmarked(&blocks, &mut marks.clone())?)?;
+            }
+            Ok(copy.into_any())
+        }
         _ => making.assembled(draft),
     }
+}
+
+/// Blocks without their first `left` marks for the prompt cache, in the order in which a shape counts them.
+fn unmarked<'py>(blocks: &Bound<'py, PyAny>, left: &mut usize) -> PyResult<Bound<'py, PyAny>> {
+    if *left == 0 || !is_list(blocks) {
+        return Ok(blocks.clone());
+    }
+    let new = PyList::empty(blocks.py());
+    for block in items(blocks)? {
+        let Ok(dict) = block.cast::<PyDict>() else {
+            new.append(block)?;
+            continue;
+        };
+        let copy = dict.copy()?;
+        if *left > 0 && field(&block, "cache_control")?.is_some() {
+            copy.del_item("cache_control")?;
+            *left -= 1;
+        }
+        let source = field(&block, "source")?.filter(is_dict);
+        if let Some(inner) = field(&block, "content")? {
+            copy.set_item("content", unmarked(&inner, left)?)?;
+        } else if let Some(source) = source
+            && let Some(inner) = field(&source, "content")?
+        {
+            let source = source.cast::<PyDict>()?.copy()?;
+            source.set_item("content", unmarked(&inner, left)?)?;
+            copy.set_item("source", source)?;
+        }
+        new.append(copy)?;
+    }
+    Ok(new.into_any())
+}
+
+/// Sets the name of a call under one of some keys; false if there is no call.
+fn rename(holder: &Bound<'_, PyDict>, keys: &[&str], name: &str) -> PyResult<bool> {
+    for key in keys {
+        if let Some(inner) = field(holder, key)?.filter(is_dict) {
+            let inner = inner.cast::<PyDict>()?.copy()?;
+            inner.set_item("name", name)?;
+            holder.set_item(key, inner)?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn is_dict(value: &Bound<'_, PyAny>) -> bool {
@@ -137,6 +204,22 @@ impl<'py> Making<'_, 'py> {
         item(self.list.as_any(), i)
     }
 
+    /// A message without members that stand for nothing, with an empty text in place of absent content.
+    fn tidied(&self, i: usize) -> PyResult<Bound<'py, PyAny>> {
+        let copy = self.message(i)?.cast::<PyDict>()?.copy()?;
+        let shape = Shape::of(&PyNode::of(copy.clone().into_any()), self.provider);
+        if shape.has_empty_calls {
+            copy.del_item("tool_calls")?;
+        }
+        if shape.has_empty_name {
+            copy.del_item("name")?;
+        }
+        if shape.lacks_content {
+            copy.set_item(if self.provider == Provider::OpenAiResponses { "output" } else { "content" }, "")?;
+        }
+        Ok(copy.into_any())
+    }
+
     fn assembled(&self, draft: &Draft) -> PyResult<Bound<'py, PyAny>> {
         let message = match draft.base {
             Some(base) => self.message(base)?.cast::<PyDict>()?.copy()?,
@@ -152,6 +235,11 @@ impl<'py> Making<'_, 'py> {
             // Only the role changes.
             (Some(base), [Block::All(all)]) if base == *all => {}
             _ => self.fill(&message, draft)?,
+        }
+        if self.provider == Provider::OpenAiChat
+            && Shape::of(&PyNode::of(message.clone().into_any()), self.provider).lacks_content
+        {
+            message.set_item("content", "")?;
         }
         Ok(message.into_any())
     }
@@ -282,19 +370,55 @@ impl<'py> Making<'_, 'py> {
             Block::WithId(i, unit, id) => {
                 let found = self.block(*i, *unit)?;
                 let copy = found.cast::<PyDict>()?.copy()?;
-                copy.set_item(if type_is(&found, "tool_result") { "tool_use_id" } else { "id" }, id)?;
-                pieces.push(Piece::Block(copy.into_any()));
+                match self.provider {
+                    Provider::Gemini => {
+                        for key in GEMINI_CALLS {
+                            if let Some(inner) = field(&copy, key)?.filter(is_dict) {
+                                let inner = inner.cast::<PyDict>()?.copy()?;
+                                inner.set_item("id", id)?;
+                                copy.set_item(key, inner)?;
+                                break;
+                            }
+                        }
+                    }
+                    _ => {
+                        let is_result = PyNode::of(found.clone()).get(Key::TOOL_USE_ID).is_some()
+                            || type_is(&found, "tool_result");
+                        copy.set_item(if is_result { "tool_use_id" } else { "id" }, id)?;
+                    }
+                }
+                pieces.push(self.piece_of(copy.into_any(), *unit));
                 Ok(())
             }
             // Only a draft by itself has such a block.
-            Block::WithIds(i, _) => self.add_content(&self.message(*i)?, pieces),
+            Block::WithIds(i, _)
+            | Block::NewIds(i, _)
+            | Block::WithItemId(i, _)
+            | Block::Tidied(i)
+            | Block::Unmarked(i, _) => self.add_content(&self.message(*i)?, pieces),
+            Block::WithErrorText(i, unit) => {
+                let copy = self.block(*i, *unit)?.cast::<PyDict>()?.copy()?;
+                copy.set_item("content", SILENT_ERROR)?;
+                pieces.push(Piece::Block(copy.into_any()));
+                Ok(())
+            }
+            Block::WithName(i, unit, name) if self.provider != Provider::Gemini => {
+                let copy = self.block(*i, *unit)?.cast::<PyDict>()?.copy()?;
+                if !(self.provider == Provider::OpenAiChat && rename(&copy, &["function"], name)?) {
+                    copy.set_item("name", name)?;
+                }
+                pieces.push(self.piece_of(copy.into_any(), *unit));
+                Ok(())
+            }
             Block::WithName(i, unit, name) => {
                 let copy = self.block(*i, *unit)?.cast::<PyDict>()?.copy()?;
                 let mut odd_name = None;
-                for key in ["functionResponse", "function_response"] {
+                for key in GEMINI_CALLS {
                     if let Some(response) = field(&copy, key)? {
                         let response = response.cast::<PyDict>()?.copy()?;
-                        odd_name = field(response.as_any(), "name")?.or(odd_name);
+                        let is_said =
+                            |name: &Bound<'_, PyAny>| !is_text(name) || name.len().is_ok_and(|n| n > 0);
+                        odd_name = field(response.as_any(), "name")?.filter(is_said).or(odd_name);
                         response.set_item("name", name)?;
                         copy.set_item(key, response)?;
                     }
@@ -317,6 +441,15 @@ impl<'py> Making<'_, 'py> {
                 pieces.push(Piece::Text(self.text(text)));
                 Ok(())
             }
+        }
+    }
+
+    /// A changed unit: in OpenAI chat those after the first are calls.
+    fn piece_of(&self, changed: Bound<'py, PyAny>, unit: usize) -> Piece<'py> {
+        if self.provider == Provider::OpenAiChat && unit > 0 {
+            Piece::Call(changed)
+        } else {
+            Piece::Block(changed)
         }
     }
 
@@ -401,7 +534,9 @@ impl<'py> Making<'_, 'py> {
         };
         let call = match self.provider {
             Provider::Gemini => gemini("functionCall", "function_call")?.map(|call| (call, "args")),
-            Provider::Anthropic if type_is(found, "tool_use") => Some((found.clone(), "input")),
+            Provider::Anthropic if ANTHROPIC_CALLS.iter().any(|call| type_is(found, call)) => {
+                Some((found.clone(), "input"))
+            }
             Provider::OpenAiChat => match field(found, "function")?.filter(is_dict) {
                 Some(function) => Some((function, "arguments")),
                 None => field(found, "custom")?.filter(is_dict).map(|custom| (custom, "input")),
@@ -410,10 +545,13 @@ impl<'py> Making<'_, 'py> {
         };
         if let Some((call, arguments)) = call {
             let mut said = vec![self.text(CALL_NOTE)];
-            match field(&call, "name")? {
-                Some(name) if is_text(&name) => said.push(name),
-                Some(odd) => said.push(self.json(&odd)?),
-                None => {}
+            // A call to an MCP server names the server beside the tool.
+            for key in ["server_name", "name"] {
+                match field(&call, key)? {
+                    Some(name) if is_text(&name) => said.push(name),
+                    Some(odd) => said.push(self.json(&odd)?),
+                    None => {}
+                }
             }
             if said.len() == 1 && field(&call, arguments)?.is_none() {
                 said.push(self.json(&call)?);
@@ -428,6 +566,11 @@ impl<'py> Making<'_, 'py> {
             // A call without a function.
             let said = vec![self.text(CALL_NOTE), self.json(found)?];
             pieces.push(Piece::Text(self.joined(" ", said)?));
+            return Ok(());
+        }
+        let served = gemini("executableCode", "executable_code")?.or(gemini("toolCall", "tool_call")?);
+        if let Some(call) = served.filter(|_| self.provider == Provider::Gemini) {
+            pieces.push(Piece::Text(self.joined(" ", vec![self.text(CALL_NOTE), self.json(&call)?])?));
             return Ok(());
         }
         let name = match self.provider {
@@ -448,7 +591,11 @@ impl<'py> Making<'_, 'py> {
         let (content, beside) = match self.provider {
             Provider::Gemini => {
                 let response = gemini("functionResponse", "function_response")?;
-                let response = response.unwrap_or_else(|| found.clone());
+                let Some(response) = response else {
+                    // A server's result, whole.
+                    pieces.push(Piece::Text(self.joined("\n", vec![note, self.json(found)?])?));
+                    return Ok(());
+                };
                 (self.response(&response)?, field(&response, "parts")?.filter(is_list))
             }
             Provider::OpenAiResponses => {
@@ -457,7 +604,9 @@ impl<'py> Making<'_, 'py> {
             }
             _ => (field(found, "content")?, None),
         };
-        self.add_result(note, content, pieces)?;
+        // The result of a server tool stays in the assistant's message, which holds no media.
+        let takes_media = self.provider != Provider::Anthropic || type_is(found, "tool_result");
+        self.add_result(note, content, takes_media, pieces)?;
         if let Some(media) = beside {
             for part in items(&media)? {
                 pieces.push(if is_gemini_medium(&part) {
@@ -490,6 +639,7 @@ impl<'py> Making<'_, 'py> {
         &self,
         note: Bound<'py, PyAny>,
         content: Option<Bound<'py, PyAny>>,
+        takes_media: bool,
         pieces: &mut Vec<Piece<'py>>,
     ) -> PyResult<()> {
         let Some(content) = content else {
@@ -521,7 +671,7 @@ impl<'py> Making<'_, 'py> {
                     pieces.push(Piece::Text(text));
                 }
                 Some(_) => pieces.push(Piece::Block(block)),
-                None if self.is_medium(&block) => pieces.push(Piece::Block(block)),
+                None if takes_media && self.is_medium(&block) => pieces.push(Piece::Block(block)),
                 None => pieces.push(Piece::Text(self.json(&block)?)),
             }
         }

@@ -1,9 +1,11 @@
 //! Repairs roles, empty contents, and blocks that the role of their message does not allow.
 
 use super::Task;
-use super::actions::{CALL_AS_TEXT, EMPTY_REMOVED, ROLE_CHANGED, SERVED_RESULT_AS_TEXT};
+use super::actions::{CALL_AS_TEXT, EMPTY_REMOVED, ERROR_TEXT_ADDED, ROLE_CHANGED};
 use super::draft::{Block, Draft, Sketch, units};
-use crate::rules::validate::{Provider, head_of, is_empty_gemini_part, is_empty_text};
+use crate::rules::validate::{
+    Provider, head_of, is_empty_error, is_empty_gemini_part, is_empty_text, is_models_call,
+};
 use crate::transcript::{Part, PartKind, Role, Transcript};
 
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
@@ -55,6 +57,7 @@ fn known_role(task: &Task<'_>, i: usize) -> Option<Role> {
 fn ends_with_nothing(task: &Task<'_>, i: usize) -> bool {
     let is_paired = |part: &Part| matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult);
     task.provider == Provider::Anthropic
+        && !task.options.strict.no_prefill
         && task.transcript.messages[i].role == Role::Assistant
         && !task.transcript.parts_of(i).iter().any(is_paired)
 }
@@ -69,7 +72,7 @@ fn set_blocks(task: &Task<'_>, i: usize, role: Role, draft: &mut Draft, sketch: 
     if task.provider == Provider::OpenAiResponses {
         return true;
     }
-    let units = units(task.transcript, task.provider, i, task.shapes[i]);
+    let units = units(task.transcript, task.provider, i, &task.shapes[i]);
     let before = sketch.actions.len();
     let mut blocks = Vec::with_capacity(parts.len());
     let is_chat = task.provider == Provider::OpenAiChat;
@@ -83,16 +86,12 @@ fn set_blocks(task: &Task<'_>, i: usize, role: Role, draft: &mut Draft, sketch: 
         }
         if is_empty(task.transcript, task.provider, part) {
             sketch.actions.push(EMPTY_REMOVED.at(i));
-        } else if role != Role::Assistant && part.kind == PartKind::ToolCall && !part.is_unchecked {
+        } else if role != Role::Assistant && is_models_call(task.provider, part) {
             sketch.actions.push(CALL_AS_TEXT.at(i));
             blocks.push(Block::AsText(i, unit));
-        } else if role != Role::Assistant
-            && task.provider == Provider::Anthropic
-            && part.kind == PartKind::ToolResult
-            && part.is_unchecked
-        {
-            sketch.actions.push(SERVED_RESULT_AS_TEXT.at(i));
-            blocks.push(Block::AsText(i, unit));
+        } else if task.provider == Provider::Anthropic && is_empty_error(task.transcript, part) {
+            sketch.actions.push(ERROR_TEXT_ADDED.at(i));
+            blocks.push(Block::WithErrorText(i, unit));
         } else {
             blocks.push(Block::Unit(i, unit));
         }

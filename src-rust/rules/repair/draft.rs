@@ -2,22 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::Task;
 use super::actions::RepairAction;
+use crate::rules::shape::Shape;
 use crate::rules::validate::Provider;
 use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
-
-/// The properties of a message that the transcript does not hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
-    /// Number of items in its list of blocks; `None` if its content is a text or absent.
-    pub blocks: Option<usize>,
-    /// OpenAI chat: number of items in its list of calls.
-    pub calls: usize,
-    /// It has no fields that prevent joining it with another message.
-    pub is_plain: bool,
-    /// A result for its call can be synthesized.
-    pub is_answerable: bool,
-}
 
 /// A piece of a new message.
 ///
@@ -33,8 +22,18 @@ pub enum Block {
     WithId(usize, usize, String),
     /// A result of OpenAI chat for several calls, with some of its ids, by their places in the list.
     WithIds(usize, Vec<usize>),
-    /// A Gemini response with another name.
+    /// A result of OpenAI chat for several calls, with other ids at some places of the list.
+    NewIds(usize, Vec<(usize, String)>),
+    /// A Responses item with another id of its own, or without one.
+    WithItemId(usize, Option<String>),
+    /// A call, or a response of Gemini, with another name.
     WithName(usize, usize, String),
+    /// An Anthropic result of a failed call, with a text that says so.
+    WithErrorText(usize, usize),
+    /// A message without an empty list of calls and an empty name; with an empty text if it lacks content.
+    Tidied(usize),
+    /// An Anthropic message without its first marks for the prompt cache, this many.
+    Unmarked(usize, usize),
     /// A call or a result as text.
     AsText(usize, usize),
     /// A synthesized result for this call, which has none.
@@ -90,7 +89,7 @@ pub struct Sketch {
 ///
 /// A part is a unit, except for media in a Gemini response, which are separate parts of a transcript.
 #[must_use]
-pub fn units(transcript: &Transcript, provider: Provider, i: usize, shape: Shape) -> Vec<usize> {
+pub fn units(transcript: &Transcript, provider: Provider, i: usize, shape: &Shape) -> Vec<usize> {
     let parts = transcript.parts_of(i);
     match (provider, shape.blocks) {
         (Provider::OpenAiChat, _) => {
@@ -129,6 +128,23 @@ fn units_by_slots(parts: &[Part], blocks: usize) -> Vec<usize> {
         at += 1;
     }
     units
+}
+
+/// A draft of message `i` in which `edit` replaces units by their first parts.
+pub(super) fn edited(task: &Task<'_>, i: usize, edit: impl Fn(usize, usize) -> Option<Block>) -> Draft {
+    let units = units(task.transcript, task.provider, i, &task.shapes[i]);
+    let is_chat = task.provider == Provider::OpenAiChat;
+    let (mut blocks, mut previous) = (Vec::with_capacity(units.len()), None);
+    if is_chat {
+        blocks.push(Block::Unit(i, 0));
+        previous = Some(0);
+    }
+    for (at, unit) in task.transcript.part_range(i).zip(units) {
+        if previous.replace(unit) != Some(unit) && !(is_chat && unit == 0) {
+            blocks.push(edit(at, unit).unwrap_or(Block::Unit(i, unit)));
+        }
+    }
+    Draft { blocks, ..Draft::whole(i) }
 }
 
 /// Parts of message `i` that its API pairs, by index in the transcript.

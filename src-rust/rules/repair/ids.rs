@@ -1,103 +1,243 @@
-//! Replaces ids that the API rejects or that two calls of a message share, in a call and its result.
+//! Replaces ids that the API rejects or that two calls share, in a call and its result.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::Task;
 use super::actions::ID_REWRITTEN;
-use super::draft::{Block, Draft, Sketch, checked, units};
+use super::draft::{Block, Draft, Sketch, checked, edited};
 use crate::rules::pair;
 use crate::rules::validate::{MAX_ID_BYTES, Provider, head_of, is_good_id};
 use crate::transcript::{KeyId, PartKind, Role, Transcript};
 
+/// The ids of calls whose results are in their places.
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
-    let mut names = Names::of(task.transcript);
-    let mut renamed: HashMap<usize, String> = HashMap::new();
-    let mut sketch = Sketch::default();
+    let mut ids = Ids::of(task);
     match task.provider {
-        Provider::Anthropic => anthropic(task, &mut names, &mut renamed, &mut sketch),
-        Provider::OpenAiResponses => responses(task, &mut names, &mut renamed, &mut sketch),
-        Provider::OpenAiChat | Provider::Gemini => {}
+        Provider::Anthropic => {
+            ids.anthropic();
+            ids.served();
+        }
+        Provider::OpenAiChat => ids.chat(),
+        Provider::OpenAiResponses => ids.responses(),
+        Provider::Gemini => {}
     }
-    if !sketch.actions.is_empty() {
-        sketch.drafts = (0..task.transcript.len()).map(|i| draft(task, i, &renamed)).collect();
-    }
-    sketch
+    ids.finish()
 }
 
-/// A draft of a message with the new ids of its parts.
-fn draft(task: &Task<'_>, i: usize, renamed: &HashMap<usize, String>) -> Draft {
-    let range = task.transcript.part_range(i);
-    if !range.clone().any(|at| renamed.contains_key(&at)) {
-        return Draft::whole(i);
+/// The ids of Gemini's calls, before their responses are looked for: an id decides which call a response answers.
+pub(super) fn of_gemini(task: &Task<'_>) -> Sketch {
+    let mut ids = Ids::of(task);
+    if task.provider == Provider::Gemini {
+        ids.gemini();
+        ids.served();
     }
-    let units = units(task.transcript, task.provider, i, task.shapes[i]);
-    let blocks = range.zip(units).map(|(at, unit)| match renamed.get(&at) {
-        Some(id) => Block::WithId(i, unit, id.clone()),
-        None => Block::Unit(i, unit),
-    });
-    Draft { blocks: blocks.collect(), ..Draft::whole(i) }
+    ids.finish()
 }
 
-/// By now calls are followed by their results in the next message: those of one id in the same order.
-fn anthropic(task: &Task<'_>, names: &mut Names, renamed: &mut HashMap<usize, String>, sketch: &mut Sketch) {
-    let transcript = task.transcript;
-    for i in head_of(transcript, task.provider)..transcript.len() {
-        let is_model = transcript.messages[i].role == Role::Assistant;
-        let mut results: HashMap<Option<KeyId>, VecDeque<usize>> = HashMap::new();
-        if is_model && transcript.messages.get(i + 1).is_some_and(|next| next.role == Role::User) {
-            for result in checked(transcript, i + 1, PartKind::ToolResult) {
-                results.entry(transcript.parts[result].key).or_default().push_back(result);
+struct Ids<'a> {
+    task: &'a Task<'a>,
+    names: Names,
+    /// The new ids of calls and results.
+    renamed: HashMap<usize, String>,
+    sketch: Sketch,
+}
+
+impl<'a> Ids<'a> {
+    fn of(task: &'a Task<'a>) -> Self {
+        let names = Names::beside(task.transcript, std::iter::empty());
+        Ids { task, names, renamed: HashMap::new(), sketch: Sketch::default() }
+    }
+
+    fn finish(mut self) -> Sketch {
+        if !self.sketch.actions.is_empty() {
+            self.sketch.drafts = (0..self.task.transcript.len()).map(|i| self.draft(i)).collect();
+        }
+        self.sketch
+    }
+
+    /// A draft of a message with the new ids of its parts.
+    fn draft(&self, i: usize) -> Draft {
+        let transcript = self.task.transcript;
+        let range = transcript.part_range(i);
+        if !range.clone().any(|at| self.renamed.contains_key(&at)) {
+            return Draft::whole(i);
+        }
+        if self.task.provider == Provider::OpenAiChat && transcript.messages[i].role == Role::Tool {
+            let places =
+                range.clone().filter_map(|at| Some((at - range.start, self.renamed.get(&at)?.clone())));
+            return Draft { blocks: vec![Block::NewIds(i, places.collect())], ..Draft::whole(i) };
+        }
+        edited(self.task, i, |at, unit| Some(Block::WithId(i, unit, self.renamed.get(&at)?.clone())))
+    }
+
+    /// Gives a call and its result a new id.
+    fn rename(&mut self, i: usize, call: usize, result: Option<usize>) {
+        let transcript = self.task.transcript;
+        let id = transcript.parts[call].key.map_or("", |key| transcript.key_text(key));
+        let id = self.names.new_for(id);
+        self.renamed.extend(result.map(|result| (result, id.clone())));
+        self.renamed.insert(call, id);
+        self.sketch.actions.push(ID_REWRITTEN.at(i));
+    }
+
+    /// By now calls are followed by their results in the next message: those of one id in the same order.
+    fn anthropic(&mut self) {
+        let transcript = self.task.transcript;
+        for i in head_of(transcript, self.task.provider)..transcript.len() {
+            let is_model = transcript.messages[i].role == Role::Assistant;
+            let mut results = Results::default();
+            if is_model && transcript.messages.get(i + 1).is_some_and(|next| next.role == Role::User) {
+                results.add(transcript, i + 1);
+            }
+            let mut seen = HashSet::new();
+            for call in checked(transcript, i, PartKind::ToolCall).filter(|_| is_model) {
+                let key = transcript.parts[call].key;
+                let result = results.take(key);
+                let id = key.map_or("", |key| transcript.key_text(key));
+                if !is_good_id(id) || !seen.insert(key) {
+                    self.rename(i, call, result);
+                }
             }
         }
-        let mut seen = HashSet::new();
-        for call in checked(transcript, i, PartKind::ToolCall).filter(|_| is_model) {
-            let key = transcript.parts[call].key;
-            let result = results.get_mut(&key).and_then(VecDeque::pop_front);
-            let id = key.map_or("", |key| transcript.key_text(key));
-            if is_good_id(id) && seen.insert(key) {
+    }
+
+    /// Server tools: results follow their calls, those of one id in the same order.
+    fn served(&mut self) {
+        let transcript = self.task.transcript;
+        let mut open: HashMap<Option<KeyId>, VecDeque<usize>> = HashMap::new();
+        let (mut seen, mut is_after_model) = (HashSet::new(), false);
+        // Consecutive messages of the model may become one, and a system message between them may move.
+        let may_join = self.task.options.strict.alternate || self.task.provider == Provider::Gemini;
+        let is_model = |i: usize| transcript.messages[i].role == Role::Assistant;
+        let is_system = |i: usize| matches!(transcript.messages[i].role, Role::System | Role::Developer);
+        for i in head_of(transcript, self.task.provider)..transcript.len() {
+            if !(is_system(i) || may_join && is_model(i) && is_after_model) {
+                let turn = i + 1..transcript.len();
+                let joined = turn.take_while(|&j| may_join && is_model(i) && (is_model(j) || is_system(j)));
+                let calls =
+                    std::iter::once(i).chain(joined).flat_map(|j| checked(transcript, j, PartKind::ToolCall));
+                seen = calls.map(|call| transcript.parts[call].key).collect();
+                is_after_model = is_model(i);
+            }
+            for at in transcript.part_range(i).filter(|&at| transcript.parts[at].is_unchecked) {
+                let key = transcript.parts[at].key;
+                match transcript.parts[at].kind {
+                    PartKind::ToolCall => {
+                        if key.is_some() && !seen.insert(key) {
+                            self.rename(i, at, None);
+                        }
+                        open.entry(key).or_default().push_back(at);
+                    }
+                    PartKind::ToolResult => {
+                        let call = open.get_mut(&key).and_then(VecDeque::pop_front);
+                        if let Some(id) = call.and_then(|call| self.renamed.get(&call)) {
+                            self.renamed.insert(at, id.clone());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Ids of one turn differ; the response to a call is in the next one.
+    fn gemini(&mut self) {
+        let transcript = self.task.transcript;
+        for i in head_of(transcript, self.task.provider)..transcript.len() {
+            let mut responses = Results::default();
+            if transcript.messages.get(i + 1).is_some_and(|next| next.role != Role::Assistant) {
+                responses.add(transcript, i + 1);
+            }
+            let mut seen = HashSet::new();
+            for call in checked(transcript, i, PartKind::ToolCall) {
+                let Some(key) = transcript.parts[call].key else { continue };
+                let response = responses.take(Some(key));
+                if !seen.insert(key) {
+                    self.rename(i, call, response);
+                }
+            }
+        }
+    }
+
+    /// Ids of one message differ; its results are the messages directly after it.
+    fn chat(&mut self) {
+        let transcript = self.task.transcript;
+        for i in 0..transcript.len() {
+            let calls: Vec<usize> = checked(transcript, i, PartKind::ToolCall).collect();
+            if calls.len() < 2 {
                 continue;
             }
-            let id = names.new_for(id);
-            renamed.extend(result.map(|result| (result, id.clone())));
-            renamed.insert(call, id);
-            sketch.actions.push(ID_REWRITTEN.at(i));
+            let mut results = Results::default();
+            let is_tool = |&next: &usize| transcript.messages[next].role == Role::Tool;
+            for next in (i + 1..transcript.len()).take_while(is_tool) {
+                results.add(transcript, next);
+            }
+            let mut seen = HashSet::new();
+            for call in calls {
+                let key = transcript.parts[call].key;
+                let result = results.take(key);
+                if key.is_some() && !seen.insert(key) {
+                    self.rename(i, call, result);
+                }
+            }
+        }
+    }
+
+    /// Calls and outputs have an id, which differs from that of every other call.
+    fn responses(&mut self) {
+        let transcript = self.task.transcript;
+        let pairing = pair(transcript);
+        let mut seen = HashSet::new();
+        for i in 0..transcript.len() {
+            for call in checked(transcript, i, PartKind::ToolCall) {
+                let result = pairing.result_of(call).map(|result| result as usize);
+                let lacks = |part: usize| transcript.parts[part].key.is_none();
+                let is_second = transcript.parts[call].key.is_some_and(|key| !seen.insert(key));
+                if is_second {
+                    self.rename(i, call, result);
+                } else if lacks(call) || result.is_some_and(lacks) {
+                    let id = self.names.new_for("");
+                    self.renamed.extend(result.map(|result| (result, id.clone())));
+                    self.renamed.insert(call, id);
+                    self.sketch.actions.push(ID_REWRITTEN.at(i));
+                }
+            }
         }
     }
 }
 
-/// Gives ids to calls and outputs.
-fn responses(task: &Task<'_>, names: &mut Names, renamed: &mut HashMap<usize, String>, sketch: &mut Sketch) {
-    let transcript = task.transcript;
-    let pairing = pair(transcript);
-    for i in 0..transcript.len() {
-        for call in checked(transcript, i, PartKind::ToolCall) {
-            let result = pairing.result_of(call).map(|result| result as usize);
-            let lacks = |part: usize| transcript.parts[part].key.is_none();
-            if lacks(call) || result.is_some_and(lacks) {
-                let id = names.new_for("");
-                renamed.extend(result.map(|result| (result, id.clone())));
-                renamed.insert(call, id);
-                sketch.actions.push(ID_REWRITTEN.at(i));
-            }
+/// Results by the id of their call, in order.
+#[derive(Default)]
+struct Results(HashMap<Option<KeyId>, VecDeque<usize>>);
+
+impl Results {
+    fn add(&mut self, transcript: &Transcript, i: usize) {
+        for result in checked(transcript, i, PartKind::ToolResult) {
+            self.0.entry(transcript.parts[result].key).or_default().push_back(result);
         }
+    }
+
+    fn take(&mut self, key: Option<KeyId>) -> Option<usize> {
+        self.0.get_mut(&key).and_then(VecDeque::pop_front)
     }
 }
 
 /// The ids in use.
-struct Names {
+pub(super) struct Names {
     used: HashSet<String>,
     /// For each base, the newest number after it: all up to it are in use, so that the search goes on from there.
     newest: HashMap<String, usize>,
 }
 
 impl Names {
-    fn of(transcript: &Transcript) -> Self {
-        let used = transcript.keys.iter().map(|span| transcript.str(span).to_owned()).collect();
-        Names { used, newest: HashMap::new() }
+    /// The ids of a transcript's calls, and others.
+    pub fn beside(transcript: &Transcript, others: impl Iterator<Item = String>) -> Self {
+        let keys = transcript.keys.iter().map(|span| transcript.str(span).to_owned());
+        Names { used: keys.chain(others).collect(), newest: HashMap::new() }
     }
 
     /// A valid unused id, as similar to the old one as possible.
-    fn new_for(&mut self, id: &str) -> String {
+    pub fn new_for(&mut self, id: &str) -> String {
         let good = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
         let base: String = id.chars().map(good).take(MAX_ID_BYTES).collect();
         let base = if base.is_empty() { "call".to_owned() } else { base };

@@ -220,7 +220,7 @@ fn without(task: &Task<'_>, i: usize, removed: &[usize]) -> Option<Draft> {
     }
     let transcript = task.transcript;
     let parts: Vec<usize> = transcript.part_range(i).collect();
-    let units = units(transcript, task.provider, i, task.shapes[i]);
+    let units = units(transcript, task.provider, i, &task.shapes[i]);
     let is_call = |at: usize| transcript.parts[at].kind == PartKind::ToolCall;
     let says = |at: &usize| {
         let pieces = transcript.pieces_of(&transcript.parts[*at]);
@@ -238,7 +238,7 @@ fn without(task: &Task<'_>, i: usize, removed: &[usize]) -> Option<Draft> {
 
 /// Adds results for the open calls of message `i`.
 fn answer(task: &Task<'_>, i: usize, open: &[usize], sketch: &mut Sketch) {
-    let units = units(task.transcript, task.provider, i, task.shapes[i]);
+    let units = units(task.transcript, task.provider, i, &task.shapes[i]);
     let first = task.transcript.part_range(i).start;
     for &call in open {
         let block = Block::Answer(i, units[call - first]);

@@ -8,20 +8,31 @@
 mod actions;
 mod contents;
 mod draft;
+mod duplicates;
 mod ids;
 mod item_pairs;
+mod names;
 mod order;
+mod served;
+mod tidy;
 mod turn_pairs;
 mod turns;
 
 pub use actions::{ACTIONS, RepairAction};
-pub use draft::{Block, Draft, Shape, Sketch, units};
+pub use draft::{Block, Draft, Sketch, units};
 
+use crate::rules::shape::Shape;
 use crate::rules::validate::{Provider, Strict};
 use crate::transcript::Transcript;
 
 /// Content of a synthesized result.
 pub const INTERRUPTED: &str = "[no result: the call was interrupted]";
+
+/// Content of the result of a failed call that has none.
+pub const SILENT_ERROR: &str = "[the tool failed without a message]";
+
+/// Name of a call that has none.
+pub const UNNAMED: &str = "unnamed";
 
 /// First line of the text of a result without a call.
 pub const ORPHAN_NOTE: &str = "[result of a tool call that is not in this conversation]";
@@ -70,6 +81,8 @@ pub struct Task<'a> {
     pub transcript: &'a Transcript,
     /// For each message, its properties beyond the transcript.
     pub shapes: &'a [Shape],
+    /// A hash of the JSON text of a message, by which an equal one is recognised; `None` if it has none.
+    pub hash_of: &'a dyn Fn(usize) -> Option<u128>,
     /// The provider whose rules apply.
     pub provider: Provider,
     /// The options of the repair.
@@ -81,13 +94,19 @@ pub type Pass = fn(&Task<'_>) -> Sketch;
 
 /// The passes in order; each relies on the repairs of those before it.
 pub const PASSES: &[Pass] = &[
+    tidy::repair,
     contents::repair,
+    duplicates::repair,
+    ids::of_gemini,
     pairs,
+    served::repair,
     ids::repair,
+    names::repair,
     order::single_system,
     order::reasoning,
     order::first_user,
     turns::repair,
+    order::last_user,
 ];
 
 fn pairs(task: &Task<'_>) -> Sketch {

@@ -1,10 +1,10 @@
-//! Repairs the order: one leading system message, reasoning before the item it led to, the user first.
+//! Repairs the order: one leading system message, reasoning before the item it led to, the user first and last.
 
-use super::actions::{FIRST_USER_ADDED, REASONING_REMOVED, SYSTEM_MERGED};
+use super::actions::{FIRST_USER_ADDED, LAST_USER_ADDED, REASONING_REMOVED, SYSTEM_MERGED};
 use super::draft::{Block, Draft, Sketch};
 use super::{OPENING, Task};
 use crate::rules::roles::{Side, side};
-use crate::rules::validate::{Provider, head_of};
+use crate::rules::validate::{Provider, ends_with_assistant, head_of};
 use crate::transcript::{Binding, Role, Transcript};
 
 /// Joins all system messages into a leading one. The application's instructions keep their rank and lose their place.
@@ -67,6 +67,27 @@ pub(super) fn first_user(task: &Task<'_>) -> Sketch {
         sketch.actions.push(FIRST_USER_ADDED.at(head));
         sketch.drafts = (0..transcript.len()).map(Draft::whole).collect();
         sketch.drafts.insert(head, Draft::new(head, Role::User, vec![Block::Note(OPENING)]));
+    }
+    sketch
+}
+
+/// Adds a last user message if the model does not continue an answer.
+pub(super) fn last_user(task: &Task<'_>) -> Sketch {
+    let transcript = task.transcript;
+    let mut sketch = Sketch::default();
+    if task.options.strict.no_prefill && ends_with_assistant(transcript, task.provider) {
+        let last = transcript.len() - 1;
+        sketch.actions.push(LAST_USER_ADDED.at(last));
+        sketch.drafts = (0..transcript.len()).map(Draft::whole).collect();
+        let mut add = |side: Side| {
+            sketch.drafts.push(Draft::new(last, side.role(), vec![Block::Note(side.filler())]));
+        };
+        // The last turn may be the user's, with items of the model after it that take none.
+        let is_users = (0..transcript.len()).rev().find_map(|i| side(transcript, i)) == Some(Side::User);
+        if task.options.strict.alternate && is_users {
+            add(Side::Model);
+        }
+        add(Side::User);
     }
     sketch
 }

@@ -55,7 +55,7 @@ impl<'a> Placing<'a> {
         let transcript = task.transcript;
         let place = (0..transcript.len())
             .flat_map(|i| {
-                units(transcript, task.provider, i, task.shapes[i]).into_iter().map(move |u| (i, u))
+                units(transcript, task.provider, i, &task.shapes[i]).into_iter().map(move |u| (i, u))
             })
             .collect();
         let head = head_of(transcript, task.provider);

@@ -1,20 +1,26 @@
 //! Anthropic: each tool use has exactly one result, all results of a batch come in the next user message before any
-//! other block; the first message is the user's; nothing is empty; ids are well-formed.
+//! other block; the first message is the user's; nothing is empty, and no error without a text; ids are well-formed, and
+//! at most four blocks are marked for the prompt cache.
 
 use std::collections::HashSet;
 
 use super::codes::{
-    BAD_ID, CALL_UNANSWERED, DUPLICATE_ID, EMPTY_CONTENT, FIRST_NOT_USER, RESULT_AFTER_TEXT,
-    RESULT_WITHOUT_CALL, SERVED_RESULT_MISPLACED, UNKNOWN_ROLE,
+    BAD_ID, CALL_UNANSWERED, DUPLICATE_ID, EMPTY_CONTENT, ERROR_WITHOUT_CONTENT, FIRST_NOT_USER,
+    RESULT_AFTER_TEXT, RESULT_WITHOUT_CALL, TOO_MANY_CACHE_MARKS, UNKNOWN_ROLE,
 };
 use super::{Problem, Provider, head_of};
+use crate::rules::shape::Shape;
 use crate::transcript::{Binding, KeyId, Part, PartKind, Role, Transcript};
 
 /// Longest id that the API accepts.
 pub(in crate::rules) const MAX_ID_BYTES: usize = 64;
 
-pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
+/// Most blocks with a mark for the prompt cache.
+pub(in crate::rules) const MAX_CACHE_MARKS: usize = 4;
+
+pub(super) fn problems(transcript: &Transcript, shapes: &[Shape]) -> Vec<Problem> {
     let mut problems = Vec::new();
+    check_marks(shapes, &mut problems);
     let head = head_of(transcript, Provider::Anthropic);
     if let Some(first) = transcript.messages.get(head)
         && first.role != Role::User
@@ -35,7 +41,10 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
         check_ids(transcript, index, &mut problems);
         check_calls(transcript, index, &mut problems);
         check_results(transcript, head, index, &mut problems);
-        check_served(transcript, index, &mut problems);
+        if transcript.parts_of(index).iter().any(|part| is_empty_error(transcript, part)) {
+            let detail = "the result of a call that failed has content";
+            problems.push(Problem::new(index, ERROR_WITHOUT_CONTENT, detail));
+        }
     }
     problems
 }
@@ -104,18 +113,25 @@ pub(in crate::rules) fn is_good_id(id: &str) -> bool {
     !id.is_empty() && id.len() <= MAX_ID_BYTES && id.bytes().all(well_formed)
 }
 
-/// Checks that results of server tools are in a message of the assistant.
-fn check_served(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
-    let is_served = |part: &Part| part.kind == PartKind::ToolResult && part.is_unchecked;
-    if transcript.messages[index].role != Role::Assistant && transcript.parts_of(index).iter().any(is_served)
-    {
-        let detail = "the result of a server tool belongs in a message of the assistant";
-        problems.push(Problem::new(index, SERVED_RESULT_MISPLACED, detail));
+/// Whether a part is the result of a call that failed, without a word about it.
+pub(in crate::rules) fn is_empty_error(transcript: &Transcript, part: &Part) -> bool {
+    let is_error = part.kind == PartKind::ToolResult && part.is_error && !part.is_unchecked;
+    is_error && part.images == 0 && transcript.pieces_of(part).iter().all(|piece| piece.span.is_empty())
+}
+
+/// Checks the number of marks for the prompt cache. The request counts those of tools and system text as well.
+fn check_marks(shapes: &[Shape], problems: &mut Vec<Problem>) {
+    let mut marks = 0;
+    for (index, shape) in shapes.iter().enumerate() {
+        marks += shape.cache_marks;
+        if shape.cache_marks > 0 && marks > MAX_CACHE_MARKS {
+            let detail = format!("more than {MAX_CACHE_MARKS} blocks are marked for the prompt cache");
+            problems.push(Problem::new(index, TOO_MANY_CACHE_MARKS, detail));
+        }
     }
 }
 
 fn check_ids(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
-    let mut keys = Vec::new();
     for part in transcript.parts_of(index) {
         if part.is_unchecked || !matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult) {
             continue;
@@ -124,12 +140,15 @@ fn check_ids(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>)
         if !is_good_id(id) {
             problems.push(Problem::new(index, BAD_ID, "an id has 1 to 64 letters, digits, _ or -"));
         }
-        if part.kind == PartKind::ToolCall {
-            keys.push(part.key);
-        }
     }
-    keys.sort_unstable();
-    if keys.windows(2).any(|pair| pair[0].is_some() && pair[0] == pair[1]) {
+    if share_an_id(transcript, index) {
         problems.push(Problem::new(index, DUPLICATE_ID, "two calls of a message share an id"));
     }
+}
+
+/// Whether two calls of a message have the same id. O(parts).
+pub(super) fn share_an_id(transcript: &Transcript, index: usize) -> bool {
+    let mut seen = HashSet::new();
+    let calls = transcript.parts_of(index).iter().filter(|part| part.kind == PartKind::ToolCall);
+    calls.filter_map(|call| call.key).any(|key| !seen.insert(key))
 }

@@ -1,12 +1,15 @@
 //! Gemini: the first turn is the user's; a turn of the model is followed by another speaker; a turn with calls is
-//! followed by one with as many responses, each for one of them; no turn is without parts, no part without a member.
+//! followed by one with as many responses, each for one of them; no turn is without parts, no part without a member, and
+//! no two calls of a turn have one id.
 //!
 //! Two turns of the user in a row are accepted, and so is an empty text: recorded requests have them (2026-11).
 
 use std::collections::{HashMap, VecDeque};
 
+use super::anthropic::share_an_id;
 use super::codes::{
-    CALL_UNANSWERED, EMPTY_CONTENT, FIRST_NOT_USER, MODEL_AFTER_MODEL, RESULT_WITHOUT_CALL, UNKNOWN_ROLE,
+    CALL_UNANSWERED, DUPLICATE_ID, EMPTY_CONTENT, FIRST_NOT_USER, MODEL_AFTER_MODEL, RESULT_WITHOUT_CALL,
+    UNKNOWN_ROLE,
 };
 use super::{Problem, Provider, head_of};
 use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
@@ -37,6 +40,9 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
         let open = unmatched(transcript, &calls, &answers(transcript, next));
         if open > 0 {
             report(CALL_UNANSWERED, "a call has no response in the next turn");
+        }
+        if share_an_id(transcript, index) {
+            report(DUPLICATE_ID, "two calls of a turn share an id");
         }
         let responses = checked(transcript, index, PartKind::ToolResult);
         let asked = match before {

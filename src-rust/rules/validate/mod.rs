@@ -8,74 +8,19 @@ mod codes;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
+mod prefill;
+mod served;
 mod strict;
 
-pub(super) use anthropic::{MAX_ID_BYTES, is_empty_text, is_good_id};
+pub(super) use anthropic::{MAX_CACHE_MARKS, MAX_ID_BYTES, is_empty_error, is_empty_text, is_good_id};
 pub use codes::CODES;
 pub(super) use gemini::{is_empty as is_empty_gemini_part, matching as gemini_matching};
 pub(super) use openai_chat::Waiting;
+pub(super) use prefill::ends_with_assistant;
 
-use crate::error::{Error, Result};
-use crate::transcript::{Framing, Part, PartKind, Role, Transcript};
-
-/// A provider's API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Provider {
-    /// Chat completions, and services that speak them.
-    OpenAiChat,
-    /// OpenAI's Responses API.
-    OpenAiResponses,
-    /// Anthropic's messages.
-    Anthropic,
-    /// Gemini's `generateContent`.
-    Gemini,
-}
-
-impl Provider {
-    /// Every provider with its public name.
-    pub const ALL: &'static [(&'static str, Provider)] = &[
-        ("openai", Provider::OpenAiChat),
-        ("responses", Provider::OpenAiResponses),
-        ("anthropic", Provider::Anthropic),
-        ("gemini", Provider::Gemini),
-    ];
-
-    /// The provider with this name.
-    ///
-    /// # Errors
-    /// `unknown_provider`.
-    pub fn from_name(name: &str) -> Result<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, provider)| *provider).ok_or_else(|| {
-            let known: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
-            Error::config("unknown_provider", "provider", format!("not one of {}", known.join(", ")))
-        })
-    }
-}
-
-impl Provider {
-    /// The provider that accepts messages of this framing unchanged.
-    #[must_use]
-    pub fn of(framing: Framing) -> Option<Self> {
-        Self::ALL.iter().map(|(_, provider)| *provider).find(|provider| provider.framing() == framing)
-    }
-
-    /// The public name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, provider)| *provider == self).map_or("", |(name, _)| name)
-    }
-
-    /// The framing of its messages.
-    #[must_use]
-    pub fn framing(self) -> Framing {
-        match self {
-            Provider::OpenAiChat => Framing::OpenAiChat,
-            Provider::OpenAiResponses => Framing::OpenAiResponses,
-            Provider::Anthropic => Framing::Anthropic,
-            Provider::Gemini => Framing::Gemini,
-        }
-    }
-}
+pub use super::provider::Provider;
+use super::shape::Shape;
+use crate::transcript::{Part, PartKind, Role, Transcript};
 
 /// A violation of a provider's rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,19 +58,36 @@ pub struct Strict {
     pub single_system: bool,
     /// Responses: the provider stores the earlier history, so results may answer calls outside the list.
     pub partial: bool,
+    /// The last message is not the assistant's: the model does not continue a prefilled answer.
+    pub no_prefill: bool,
 }
 
-/// Every violation that `provider` would reject. O(parts).
+/// Every violation that `provider` would reject. `shapes` are those of the messages, or empty if the messages are not in
+/// the provider's own form. O(parts).
 #[must_use]
-pub fn validate(transcript: &Transcript, provider: Provider, strict: Strict) -> Vec<Problem> {
+pub fn validate(
+    transcript: &Transcript,
+    shapes: &[Shape],
+    provider: Provider,
+    strict: Strict,
+) -> Vec<Problem> {
     let mut problems = match provider {
-        Provider::OpenAiChat => openai_chat::problems(transcript),
-        Provider::OpenAiResponses => openai_responses::problems(transcript),
-        Provider::Anthropic => anthropic::problems(transcript),
+        Provider::OpenAiChat => openai_chat::problems(transcript, shapes),
+        Provider::OpenAiResponses => openai_responses::problems(transcript, shapes),
+        Provider::Anthropic => anthropic::problems(transcript, shapes),
         Provider::Gemini => gemini::problems(transcript),
     };
+    let head = head_of(transcript, provider);
     if provider != Provider::OpenAiResponses {
-        problems.extend(misplaced_calls(transcript, head_of(transcript, provider)));
+        problems.extend(misplaced_calls(transcript, provider, head));
+    }
+    if matches!(provider, Provider::Anthropic | Provider::Gemini) {
+        served::problems(transcript, provider, head, &mut problems);
+    }
+    problems.extend(nameless_calls(transcript, provider, head));
+    if strict.no_prefill && ends_with_assistant(transcript, provider) {
+        let detail = "the last message must not be the assistant's";
+        problems.push(Problem::new(transcript.len() - 1, codes::ENDS_WITH_ASSISTANT, detail));
     }
     if strict.partial && provider == Provider::OpenAiResponses {
         problems.retain(|problem| problem.code != codes::RESULT_WITHOUT_CALL.0);
@@ -136,11 +98,48 @@ pub fn validate(transcript: &Transcript, provider: Provider, strict: Strict) -> 
 }
 
 /// Calls outside the model's messages. In Responses a call is a separate item.
-fn misplaced_calls(transcript: &Transcript, head: usize) -> impl Iterator<Item = Problem> + '_ {
-    let is_call = |part: &Part| part.kind == PartKind::ToolCall && !part.is_unchecked;
+fn misplaced_calls(
+    transcript: &Transcript,
+    provider: Provider,
+    head: usize,
+) -> impl Iterator<Item = Problem> + '_ {
     let is_misplaced = move |&i: &usize| {
+        let is_call = |part: &Part| is_models_call(provider, part);
         transcript.messages[i].role != Role::Assistant && transcript.parts_of(i).iter().any(is_call)
     };
     let detail = "a call belongs in a message of the model";
     (head..transcript.len()).filter(is_misplaced).map(move |i| Problem::new(i, codes::CALL_MISPLACED, detail))
+}
+
+/// Whether a part is a call that only a message of the model may hold.
+pub(super) fn is_models_call(provider: Provider, part: &Part) -> bool {
+    // OpenAI's older form of a call is not checked.
+    let is_checked = provider != Provider::OpenAiChat || !part.is_unchecked;
+    part.kind == PartKind::ToolCall && is_checked
+}
+
+/// Calls without a name, and Gemini's responses, which have one as well.
+fn nameless_calls(
+    transcript: &Transcript,
+    provider: Provider,
+    head: usize,
+) -> impl Iterator<Item = Problem> + '_ {
+    let is_nameless =
+        move |&i: &usize| transcript.parts_of(i).iter().any(|part| is_nameless(transcript, provider, part));
+    let detail = "a call has a name";
+    (head..transcript.len()).filter(is_nameless).map(move |i| Problem::new(i, codes::EMPTY_NAME, detail))
+}
+
+/// Whether a provider misses the name of a part.
+pub(super) fn is_nameless(transcript: &Transcript, provider: Provider, part: &Part) -> bool {
+    let is_named = match provider {
+        Provider::Gemini => matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult),
+        _ => part.kind == PartKind::ToolCall,
+    };
+    let is_empty = match &part.name {
+        Some(name) => transcript.str(name).is_empty(),
+        // Elsewhere it is a call whose name this version does not read.
+        None => provider == Provider::Gemini,
+    };
+    is_named && !part.is_unchecked && is_empty
 }

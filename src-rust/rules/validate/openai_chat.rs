@@ -1,10 +1,14 @@
 //! OpenAI chat: every call of an assistant message is answered by the tool messages directly after it, and every tool
-//! message answers such a call.
+//! message answers such a call; ids of one message differ; content is null only beside calls, and no list is empty.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::Problem;
-use super::codes::{CALL_UNANSWERED, RESULT_WITHOUT_CALL, UNKNOWN_ROLE};
+use super::anthropic::share_an_id;
+use super::codes::{
+    CALL_UNANSWERED, DUPLICATE_ID, EMPTY_CALLS, EMPTY_CONTENT, EMPTY_NAME, RESULT_WITHOUT_CALL, UNKNOWN_ROLE,
+};
+use crate::rules::shape::Shape;
 use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
 
 /// The unanswered calls of one assistant message, by part index.
@@ -73,8 +77,18 @@ impl<'t> Waiting<'t> {
     }
 }
 
-pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
+pub(super) fn problems(transcript: &Transcript, shapes: &[Shape]) -> Vec<Problem> {
     let mut problems = Vec::new();
+    for (index, shape) in shapes.iter().enumerate() {
+        let mut report = |is_wrong, code, detail: &str| {
+            if is_wrong {
+                problems.push(Problem::new(index, code, detail));
+            }
+        };
+        report(shape.has_empty_calls, EMPTY_CALLS, "a list of calls is not empty");
+        report(shape.has_empty_name, EMPTY_NAME, "the name of a participant is not empty");
+        report(shape.lacks_content, EMPTY_CONTENT, "a message without calls has content");
+    }
     let (mut waiting, mut assistant) = (Waiting::new(transcript), 0);
     for (index, message) in transcript.messages.iter().enumerate() {
         let is_checked = |at: &usize| !transcript.parts[*at].is_unchecked;
@@ -92,6 +106,9 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
         (waiting, assistant) = (Waiting::new(transcript), index);
         let is_call = |at: &usize| transcript.parts[*at].kind == PartKind::ToolCall;
         transcript.part_range(index).filter(is_checked).filter(is_call).for_each(|call| waiting.call(call));
+        if share_an_id(transcript, index) {
+            problems.push(Problem::new(index, DUPLICATE_ID, "two calls of a message share an id"));
+        }
         if message.role == Role::Other {
             problems.push(Problem::new(index, UNKNOWN_ROLE, "the API does not know this role"));
         }

@@ -30,7 +30,7 @@ pub(super) fn left_behind<N: Node>(entries: &N) -> AbandonedBranch {
         let parent = parent.flatten();
         let turn_before = parent.and_then(|parent| turns[parent]);
         let kind = entry.text_of(Key::TYPE).unwrap_or_default();
-        let is_turn = (kind == "user" || kind == "assistant") && !entry.is_true(Key::IS_SIDECHAIN);
+        let is_turn = (kind == "user" || kind == "assistant") && !super::is_sidechain(entry);
         parents.push(parent);
         turns.push(if is_turn { Some(i) } else { turn_before });
         if let Some(uuid) = entry.text_of(Key::UUID) {

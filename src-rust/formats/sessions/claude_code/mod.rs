@@ -16,6 +16,24 @@ use super::session::{self, Branch, Message, Overlay, Skipped, object_of};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 
+/// Types that only entries of Claude Code sessions have.
+const ONLY_HERE: &[&str] = &[
+    "agent-name",
+    "ai-title",
+    "cost-state",
+    "custom-title",
+    "file-history-snapshot",
+    "last-prompt",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "summary",
+];
+
+/// Types of the lines that Claude Code prints with `--output-format stream-json`, besides messages.
+const OF_STREAM: &[&str] = &["system", "result", "stream_event", "tool_progress", "rate_limit_event"];
+
 /// A content block of an entry; `block` is `None` if the content is one string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRef {
@@ -81,13 +99,14 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
     // The builder of each place that is reserved for a message of the queue: a branch, or the main conversation.
     let mut places: Vec<(Option<usize>, usize)> = Vec::new();
     let mut branch = None;
+    let mut last_answer: Option<N> = None;
     for i in 0..entries.len() {
         let Some(entry) = entries.item(i) else { break };
         if entry.kind() != Kind::Object {
             session.problems.push((i, "not_an_object"));
             continue;
         }
-        let is_side = entry.is_true(Key::IS_SIDECHAIN);
+        let is_side = is_sidechain(&entry);
         if let Some(uuid) = entry.text_of(Key::UUID) {
             if !seen.insert(uuid) {
                 session.problems.push((i, "repeated_entry"));
@@ -130,6 +149,19 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
                     Some("progress") if copies_sub_agent(&entry) => {
                         session.unread.push((i, "copy_of_sub_agent"));
                     }
+                    // A command to Claude Code itself, and its output.
+                    Some("system") if entry.text_is(Key::SUBTYPE, "local_command") => {
+                        session.unread.push((i, "command"));
+                    }
+                    Some("system") if has_text(&entry, Key::CONTENT) => session.unread.push((i, "notice")),
+                    // The last answer again, or an error.
+                    Some("result") if has_text(&entry, Key::RESULT) => {
+                        let text = entry.text_of(Key::RESULT).unwrap_or_default();
+                        let answer = last_answer.as_ref().and_then(last_text);
+                        if answer.as_deref() != Some(text.trim()) {
+                            session.unread.push((i, "notice"));
+                        }
+                    }
                     _ => {}
                 }
                 session.skipped.add(&entry);
@@ -145,6 +177,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
                 if role == "assistant" {
                     if !is_side {
                         queue.answered();
+                        last_answer = content.or(last_answer);
                     }
                 } else if let Some(content) = content.filter(|_| !is_side && branches::is_prompt(&entry)) {
                     queue.prompt(&content);
@@ -178,9 +211,10 @@ struct Sidechains {
 }
 
 impl Sidechains {
-    /// The conversation of the agent that an entry names.
+    /// The conversation of the agent that an entry names, or of the call that began it.
     fn of<N: Node>(&mut self, entry: &N) -> &mut TurnBuilder {
-        let agent = entry.text_of(Key::AGENT_ID_CAMEL).filter(|agent| !agent.is_empty());
+        let named = |key: Key| entry.text_of(key).filter(|name| !name.is_empty());
+        let agent = named(Key::AGENT_ID_CAMEL).or_else(|| named(Key::PARENT_TOOL_USE_ID));
         let at = *self.agents.entry(agent.clone()).or_insert(self.builders.len());
         if at == self.builders.len() {
             self.builders.push((agent, TurnBuilder::default()));
@@ -191,6 +225,47 @@ impl Sidechains {
     fn finish(self) -> Vec<(Option<String>, Thread)> {
         self.builders.into_iter().map(|(agent, builder)| (agent, builder.finish())).collect()
     }
+}
+
+/// Whether an entry belongs to a sub-agent.
+fn is_sidechain<N: Node>(entry: &N) -> bool {
+    match entry.get(Key::IS_SIDECHAIN) {
+        Some(is_sidechain) => is_sidechain.as_bool() == Some(true),
+        // The printed stream names the call of the sub-agent.
+        None => entry.get(Key::PARENT_TOOL_USE_ID).is_some_and(|call| call.kind() == Kind::String),
+    }
+}
+
+fn has_text<N: Node>(entry: &N, key: Key) -> bool {
+    entry.get(key).and_then(|text| text.with_text(|text, _| !text.trim().is_empty())) == Some(true)
+}
+
+/// The last text of a content.
+fn last_text<N: Node>(content: &N) -> Option<String> {
+    let text = match content.kind() {
+        Kind::String => content.with_text(|text, _| text.to_owned()),
+        _ => session::items(content).iter().rev().find_map(|block| block.text_of(Key::TEXT)),
+    };
+    text.map(|text| text.trim().to_owned())
+}
+
+/// Whether an object is an entry: a message with an id of its own or of its session, or an entry about the session.
+pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
+    let Some(kind) = value.text_of(Key::TYPE) else { return false };
+    let is_text = |key: Key| value.get(key).is_some_and(|id| id.kind() == Kind::String);
+    let has_id = value.get(Key::UUID).is_some();
+    let is_of_stream = is_text(Key::SESSION_ID) || value.get(Key::PARENT_TOOL_USE_ID).is_some();
+    ONLY_HERE.contains(&kind.as_str())
+        || (has_id && matches!(kind.as_str(), "system" | "attachment"))
+        || ((has_id || is_of_stream) && object_of(value, Key::MESSAGE).is_some())
+        || (is_of_stream && OF_STREAM.contains(&kind.as_str()))
+}
+
+/// Whether an object is a session of the web, with its entries under `loglines`.
+pub(in crate::formats) fn is_document<N: Node>(value: &N) -> bool {
+    session::array_of(value, Key::LOGLINES).is_some_and(|entries| {
+        entries.is_empty() || entries.item(0).is_some_and(|first| first.get(Key::TYPE).is_some())
+    })
 }
 
 /// Whether an entry is a text that was typed while the agent worked, or a notice to the agent.
@@ -238,7 +313,8 @@ pub fn session<N: Node>(entries: &N) -> Result<session::Session<N>> {
         threads.push(thread(agent.as_deref().unwrap_or("sidechain"), sidechain, &entries));
     }
     threads.retain(|thread| thread.name.is_empty() || !thread.messages.is_empty());
-    let id = entries.iter().find_map(|entry| entry.text_of(Key::SESSION_ID_CAMEL));
+    let id_of = |key: Key| entries.iter().find_map(|entry| entry.text_of(key));
+    let id = id_of(Key::SESSION_ID_CAMEL).or_else(|| id_of(Key::SESSION_ID));
     Ok(session::Session { id, threads, skipped, unread, problems })
 }
 

@@ -1,7 +1,8 @@
-//! Finds what a user typed into Codex that no item holds.
+//! Finds what a user typed into Codex, or what it answered, that no item holds.
 //!
 //! Codex reports a typed text as an event and sends it as an item, in either order; the item may have more around it.
-//! An event without such an item is the only record of the text.
+//! An event without such an item is the only record of the text. So is the event of an answer without an item, as a
+//! review writes it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,12 +39,41 @@ pub(super) fn typed_only<N: Node>(entries: &N) -> HashSet<usize> {
     if has_events { unmatched(&mut texts) } else { HashSet::new() }
 }
 
+/// The events with an answer of Codex that no item has the text of. O(bytes of the answers).
+pub(super) fn said_only<N: Node>(entries: &N) -> HashSet<usize> {
+    let mut events: Vec<(usize, String)> = Vec::new();
+    let mut said: HashSet<String> = HashSet::new();
+    // The walk ends early only if the list loses entries meanwhile.
+    drop(entries.each_item(|i, entry| {
+        let payload = object_of(entry, Key::PAYLOAD);
+        let item = match (entry.text_of(Key::TYPE).as_deref(), &payload) {
+            (Some("event_msg"), Some(event)) => {
+                let text = text_of_event(event, "agent_message");
+                events.extend(text.and_then(|text| Some((i, text.with_text(|text, _| trimmed(text))?))));
+                return Ok(());
+            }
+            (Some("response_item"), Some(item)) => item,
+            (_, None) => entry,
+            _ => return Ok(()),
+        };
+        if item.text_is(Key::ROLE, "assistant") {
+            said.extend(texts_of(item));
+        }
+        Ok(())
+    }));
+    events.into_iter().filter(|(_, text)| !said.contains(text)).map(|(i, _)| i).collect()
+}
+
 /// The text of an event about a typed text; none if it is empty, as for a picture.
 pub(super) fn typed_text<N: Node>(event: &N) -> Option<N> {
-    let text = event.get(Key::MESSAGE).filter(|text| text.kind() == Kind::String)?;
-    let is_typed = event.text_is(Key::TYPE, "user_message")
-        && text.with_text(|text, _| text.trim().is_empty()) == Some(false);
-    is_typed.then_some(text)
+    text_of_event(event, "user_message")
+}
+
+/// The message of an event of this type, if it is not blank.
+fn text_of_event<N: Node>(event: &N, kind: &str) -> Option<N> {
+    let text = event.get(Key::MESSAGE)?;
+    let has_text = text.with_text(|text, _| text.trim().is_empty()) == Some(false);
+    (has_text && event.text_is(Key::TYPE, kind)).then_some(text)
 }
 
 /// A text of the user: an event, or an item with its parts and all of them as one.
@@ -57,7 +87,13 @@ fn item_of_user<N: Node>(item: &N) -> Option<Typed> {
     if !item.text_is(Key::ROLE, "user") {
         return None;
     }
-    let content = item.get(Key::CONTENT)?;
+    item.get(Key::CONTENT)?;
+    Some(Typed { event: None, parts: texts_of(item), is_used: false })
+}
+
+/// The texts of a message, and all of them as one.
+fn texts_of<N: Node>(item: &N) -> Vec<String> {
+    let Some(content) = item.get(Key::CONTENT) else { return Vec::new() };
     let mut parts: Vec<String> = match content.kind() {
         Kind::String => content.with_text(|text, _| text.to_owned()).into_iter().collect(),
         _ => items(&content).iter().filter_map(|part| part.text_of(Key::TEXT)).collect(),
@@ -65,8 +101,7 @@ fn item_of_user<N: Node>(item: &N) -> Option<Typed> {
     if parts.len() > 1 {
         parts.push(parts.concat());
     }
-    let parts = parts.iter().map(|part| trimmed(part)).collect();
-    Some(Typed { event: None, parts, is_used: false })
+    parts.iter().map(|part| trimmed(part)).collect()
 }
 
 fn trimmed(text: &str) -> String {

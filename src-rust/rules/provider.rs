@@ -1,0 +1,63 @@
+//! The providers whose rules foldline knows.
+
+use crate::error::{Error, Result};
+use crate::transcript::Framing;
+
+/// A provider's API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// Chat completions, and services that speak them.
+    OpenAiChat,
+    /// OpenAI's Responses API.
+    OpenAiResponses,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Gemini's `generateContent`.
+    Gemini,
+}
+
+impl Provider {
+    /// Every provider with its public name.
+    pub const ALL: &'static [(&'static str, Provider)] = &[
+        ("openai", Provider::OpenAiChat),
+        ("responses", Provider::OpenAiResponses),
+        ("anthropic", Provider::Anthropic),
+        ("gemini", Provider::Gemini),
+    ];
+
+    /// The provider with this name.
+    ///
+    /// # Errors
+    /// `unknown_provider`.
+    pub fn from_name(name: &str) -> Result<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, provider)| *provider).ok_or_else(|| {
+            let known: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+            Error::config("unknown_provider", "provider", format!("not one of {}", known.join(", ")))
+        })
+    }
+}
+
+impl Provider {
+    /// The provider that accepts messages of this framing unchanged.
+    #[must_use]
+    pub fn of(framing: Framing) -> Option<Self> {
+        Self::ALL.iter().map(|(_, provider)| *provider).find(|provider| provider.framing() == framing)
+    }
+
+    /// The public name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, provider)| *provider == self).map_or("", |(name, _)| name)
+    }
+
+    /// The framing of its messages.
+    #[must_use]
+    pub fn framing(self) -> Framing {
+        match self {
+            Provider::OpenAiChat => Framing::OpenAiChat,
+            Provider::OpenAiResponses => Framing::OpenAiResponses,
+            Provider::Anthropic => Framing::Anthropic,
+            Provider::Gemini => Framing::Gemini,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Names calls that have no name, and responses of Gemini, after their partner.
+
+use std::collections::HashMap;
+
+use super::actions::NAME_ADDED;
+use super::draft::{Block, Draft, Sketch, checked, edited};
+use super::{Task, UNNAMED};
+use crate::rules::pair;
+use crate::rules::validate::{Provider, gemini_matching, head_of, is_nameless};
+use crate::transcript::{Part, PartKind};
+
+pub(super) fn repair(task: &Task<'_>) -> Sketch {
+    let transcript = task.transcript;
+    let head = head_of(transcript, task.provider);
+    let partners = partners(task, head);
+    let name_of = |at: usize| {
+        let name = transcript.parts[at].name.as_ref().map(|span| transcript.str(span));
+        name.filter(|name| !name.is_empty())
+    };
+    let mut names: HashMap<usize, String> = HashMap::new();
+    let mut sketch = Sketch::default();
+    for i in head..transcript.len() {
+        for at in transcript.part_range(i) {
+            if is_nameless(transcript, task.provider, &transcript.parts[at]) {
+                let name = partners.get(&at).and_then(|&other| name_of(other)).unwrap_or(UNNAMED);
+                names.insert(at, name.to_owned());
+                sketch.actions.push(NAME_ADDED.at(i));
+            }
+        }
+    }
+    if !sketch.actions.is_empty() {
+        let named =
+            |i| edited(task, i, |at, unit| names.get(&at).map(|name| Block::WithName(i, unit, name.clone())));
+        let is_named = |i| transcript.part_range(i).any(|at| names.contains_key(&at));
+        sketch.drafts =
+            (0..transcript.len()).map(|i| if is_named(i) { named(i) } else { Draft::whole(i) }).collect();
+    }
+    sketch
+}
+
+/// For each call its result, and the other way around.
+fn partners(task: &Task<'_>, head: usize) -> HashMap<usize, usize> {
+    let transcript = task.transcript;
+    let mut partners = HashMap::new();
+    let mut bind = |call: usize, result: usize| {
+        partners.insert(call, result);
+        partners.insert(result, call);
+    };
+    if task.provider != Provider::Gemini {
+        let pairing = pair(transcript);
+        for at in 0..transcript.parts.len() {
+            pairing.call_of(at).into_iter().for_each(|call| bind(call as usize, at));
+        }
+        return partners;
+    }
+    for i in head + 1..transcript.len() {
+        let all = |i, kind| -> Vec<usize> { checked(transcript, i, kind).collect() };
+        let (calls, responses) = (all(i - 1, PartKind::ToolCall), all(i, PartKind::ToolResult));
+        let parts = |at: &[usize]| -> Vec<&Part> { at.iter().map(|&at| &transcript.parts[at]).collect() };
+        let found = gemini_matching(transcript, &parts(&calls), &parts(&responses));
+        for (&call, response) in calls.iter().zip(found) {
+            response.into_iter().for_each(|at| bind(call, responses[at]));
+        }
+    }
+    partners
+}
