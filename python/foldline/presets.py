@@ -175,6 +175,7 @@ def reserve(
             "more than the window without its reserve", code="keep_over_window", path="keep_recent_tokens"
         )
     room = _room(summary_tokens, context_window)
+    summarizer = _prompted(summarizer, prompt, "document")
     strategy = Summarize(summarizer, KeepTokens(keep), summary_tokens=room, prompt=prompt, mend=mend, may_grow=True)
     return _compactor(trigger if context_window else Never(), strategy, options, counter="chars/4")
 
@@ -286,12 +287,7 @@ def layer(
         threshold=threshold,
         keep_messages=keep_messages,
     )
-    if (
-        prompt is None
-        and isinstance(summarizer, ChatModel)
-        and not isinstance(summarizer, (Summarizer, AsyncSummarizer))
-    ):
-        summarizer = Prompted(summarizer, form="session")
+    summarizer = _prompted(summarizer, prompt, "session")
     keep = KeepMessages(keep_messages)
     strategy = Summarize(summarizer, keep, summary_tokens=summary_tokens, prompt=prompt, mend=mend, may_grow=True)
     strategy.summarizer = _Trimmed(strategy.summarizer)
@@ -372,6 +368,13 @@ class _SessionSummary:
 
 def _behind(mark: str, text: str) -> str | None:
     return text.removeprefix(mark).strip() if text.startswith(mark) else None
+
+
+def _prompted(summarizer: Writer, prompt: str | None, form: Literal["document", "session"]) -> Writer:
+    """A model with the form of a seed, unless it has a prompt of its own."""
+    if prompt is not None or isinstance(summarizer, (Summarizer, AsyncSummarizer)):
+        return summarizer
+    return Prompted(summarizer, form=form) if isinstance(summarizer, ChatModel) else summarizer
 
 
 class _Trimmed:

@@ -23,7 +23,7 @@ from foldline.context.state import ContextState
 from foldline.errors import ConfigError
 from foldline.strategies.base import StrategyRequest, StrategyResult
 from foldline.strategies.function import FromFunction
-from foldline.typing import CompactionEvent, Completion, Messages, SummarizeRequest
+from foldline.typing import CompactionEvent, Completion, Format, Messages, SummarizeRequest
 
 __all__ = ["FakeClock", "FakeModel", "FakeStore", "FakeStrategy", "FakeSummarizer", "FakeTrigger"]
 
@@ -143,12 +143,15 @@ class FakeModel:
     """A model that gives scripted answers; one call more than answers fails.
 
     Attributes:
-        calls: The arguments of each call: ``messages``, ``max_tokens``, ``timeout_s``, ``temperature``.
+        dialect: The dialect of an agent's own request that it answers.
+        calls: The arguments of each call: ``messages``, ``max_tokens``, ``timeout_s``, ``temperature``, ``tools``,
+            ``system``.
     """
 
-    def __init__(self, *answers: Answer, model: str = "fake-model") -> None:
+    def __init__(self, *answers: Answer, model: str = "fake-model", dialect: Format = "openai_chat") -> None:
         self._script = _Script(self, answers)
         self._model = model
+        self.dialect: Format = dialect
         self.calls: list[dict[str, Any]] = []
 
     @property
@@ -163,10 +166,12 @@ class FakeModel:
         max_tokens: int,
         timeout_s: float | None = None,
         temperature: float | None = None,
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
     ) -> Completion:
         """The next answer."""
         asked = {"messages": messages, "max_tokens": max_tokens, "timeout_s": timeout_s, "temperature": temperature}
-        self.calls.append(asked)
+        self.calls.append({**asked, "tools": tools, "system": system})
         return _completion(self._script.next(), self._model)
 
     async def acomplete(
@@ -176,9 +181,13 @@ class FakeModel:
         max_tokens: int,
         timeout_s: float | None = None,
         temperature: float | None = None,
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
     ) -> Completion:
         """The next answer."""
-        return self.complete(messages, max_tokens=max_tokens, timeout_s=timeout_s, temperature=temperature)
+        return self.complete(
+            messages, max_tokens=max_tokens, timeout_s=timeout_s, temperature=temperature, tools=tools, system=system
+        )
 
 
 class FakeStore:

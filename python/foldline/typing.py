@@ -44,6 +44,7 @@ __all__ = [
     "Pin",
     "Problem",
     "Provider",
+    "RequestModel",
     "SessionFormat",
     "SessionStore",
     "StoredMessage",
@@ -331,6 +332,9 @@ class SummarizeRequest:
         evidence: The facts of the folded messages, extracted once and shared by all summarizers.
         numbers: The number of every message in the whole history, by which texts cite it; None for a message without
             one (an earlier summary, a message that it carried). Default: the indices.
+        tools: Tool schemas that the agent sends with the messages.
+        system: The agent's system prompt, if it is outside the messages.
+        request_tokens: Tokens of the agent's request with all messages, if known.
     """
 
     messages: Messages
@@ -349,6 +353,9 @@ class SummarizeRequest:
     split: Callable[[int, Sequence[int]], list[list[int]]] | None = None
     evidence: RangeEvidence | None = None
     numbers: Sequence[int | None] | None = None
+    tools: Messages | None = None
+    system: str | Messages | None = None
+    request_tokens: int | None = None
 
 
 @runtime_checkable
@@ -375,6 +382,28 @@ class ChatModel(Protocol):
 
     def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
         """Answers in at most ``max_tokens`` tokens and ``timeout_s`` seconds in all."""
+        ...
+
+
+@runtime_checkable
+class RequestModel(Protocol):
+    """A model that also answers an agent's own request, tools and system prompt included."""
+
+    @property
+    def dialect(self) -> Format:
+        """The dialect of the messages that it takes."""
+        ...
+
+    def complete(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        timeout_s: float | None = None,
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
+    ) -> Completion:
+        """Answers with a text. ``tools`` are sent, but no tool may be called."""
         ...
 
 

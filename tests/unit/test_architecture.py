@@ -284,9 +284,9 @@ MODULES = {
     "context": "calibration usage state metadata transcript",
     "summarizers": """
         rendering _sanitize _checks _evidence
-        _prompt _prompt.fencing _prompt.blocks _prompt.prompts _prompt.prompting
+        _prompt _prompt.fencing _prompt.blocks _prompt.prompts _prompt.prompting _prompt.reuse
         _remote _remote.failures _remote.background_loop _remote.remote _remote.bodies _remote.client _remote.answers
-        _remote.sdk
+        _remote.sdk _remote.chat
         extractive prompted function google_genai openai_sdk openai_compatible anthropic_sdk langchain
     """,
     "stores": """

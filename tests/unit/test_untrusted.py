@@ -46,7 +46,7 @@ def test_a_known_attack_gives_the_expected_prompt_and_result(case: dict[str, Any
     prompt = said(model.calls[0])
     assert len(nonces(prompt)) == 1
     (nonce,) = nonces(prompt)
-    assert prompt.count(f"</data-{nonce}>") == 2  # once in the rules, once as the end mark
+    assert prompt.count(f"</data-{nonce}>") == 1
     for text in case["prompt"]:
         assert text in prompt
     for text in case["prompt_lacks"]:
@@ -249,7 +249,7 @@ def test_redact_runs_at_every_boundary(kind: str) -> None:
         "function": lambda messages: given_.append(json.dumps(messages)) or f"It was {SECRET}.",
         "extractive": Extractive(),
         "spy": spy,
-        "parts": Prompted(model, max_input_tokens=1_100),
+        "parts": Prompted(model, max_input_tokens=1_500),
     }
     result: Any
     if kind == "preset":

@@ -36,6 +36,8 @@ def request_for(
     round: int = 1,
     mend: bool = True,
     redact: Redact | None = None,
+    tools: Messages | None = None,
+    system: str | Messages | None = None,
 ) -> SummarizeRequest:
     """The request to summarize some of the messages that a plan folds.
 
@@ -61,6 +63,9 @@ def request_for(
         split=splitter(planned, indices),
         evidence=shown.evidence.over(list(indices)),
         numbers=fold.numbers(),
+        tools=tools,
+        system=system,
+        request_tokens=fold.tokens_before,
     )
 
 

@@ -287,7 +287,8 @@ async def _folded(
     if not planned:
         return result("unchanged", unchanged_reason(planned, options.keep), unchanged, fold.tokens_before)
     try:
-        done = await _finished(work, given, fold, planned, writer, instructions, mend=mend, redact=redact)
+        asked = {"instructions": instructions, "tools": tools, "system": system}
+        done = await _finished(work, given, fold, planned, writer, asked, mend=mend, redact=redact)
     except FoldlineError as failure:
         if failure.code == "no_gain":  # the summary saves nothing
             return result("unchanged", "no_gain", unchanged, fold.tokens_before, plan=fold.unfolded())
@@ -316,7 +317,7 @@ async def _finished(
     fold: Fold,
     planned: Plan,
     writer: Summarizer | AsyncSummarizer,
-    instructions: str | None,
+    asked: Mapping[str, Any],
     *,
     mend: bool,
     redact: Redact | None,
@@ -328,9 +329,7 @@ async def _finished(
     def shown_request() -> tuple[Shown, SummarizeRequest]:
         shown = shown_messages(messages, fold, planned, redact)
         room = fold.room_tokens
-        return shown, request_for(
-            fold, planned, shown, planned.folded, room, instructions=instructions, mend=mend, redact=redact
-        )
+        return shown, request_for(fold, planned, shown, planned.folded, room, mend=mend, redact=redact, **asked)
 
     def ended(shown: Shown, answer: Completion) -> Finished:
         return finish(fold, planned, answer.text, [answer], shown, mend=mend, redact=redact)

@@ -242,6 +242,8 @@ class Summarize(BaseStrategy):
                 round=request.round,
                 mend=self.mend,
                 redact=request.redact,
+                tools=request.tools,
+                system=request.system,
             )
             return Call(self.summarizer, asked)
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from foldline.summarizers._remote.answers import Answer
 from foldline.summarizers._remote.client import http_client
-from foldline.summarizers._remote.remote import extra_package
+from foldline.summarizers._remote.remote import ModelRequest, extra_package
 from foldline.summarizers._remote.sdk import SdkModel, dumped, split_system
-from foldline.typing import Messages
+from foldline.typing import Format
 
 __all__ = ["AnthropicSDK"]
 
@@ -37,6 +37,7 @@ class AnthropicSDK(SdkModel):
         AnthropicSDK('claude-haiku-4-5')
     """
 
+    dialect: ClassVar[Format | None] = "anthropic"
     needs: ClassVar = (("anthropic", "anthropic"), ("httpx2", "llm"), ("stamina", "llm"))
 
     def _new_client(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
@@ -47,13 +48,16 @@ class AnthropicSDK(SdkModel):
     def _answer(self) -> Answer:
         return Answer(self.model)
 
-    def _start(self, client: Any, messages: Messages, max_tokens: int) -> Any:
-        system, others = split_system(messages)
+    def _start(self, client: Any, request: ModelRequest) -> Any:
+        text, others = split_system(request.messages)
+        system = text if request.system is None else request.system
         fields: dict[str, Any] = {"system": system} if system else {}
+        if request.tools:
+            fields |= {"tools": list(request.tools), "tool_choice": {"type": "none"}}
         if self.temperature is not None:
             # Newer SDK versions do not have this argument, since newer models reject it.
             fields["extra_body"] = {"temperature": self.temperature}
-        fields |= {"max_tokens": max_tokens, "stream": True, **self._request_options}
+        fields |= {"max_tokens": request.max_tokens, "stream": True, **self._request_options}
         return client.messages.create(model=self.model, messages=others, **fields)
 
     def _take(self, answer: Answer, piece: Any) -> None:

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 from foldline.summarizers._remote.answers import Answer
 from foldline.summarizers._remote.client import http_client
-from foldline.summarizers._remote.remote import extra_package
+from foldline.summarizers._remote.remote import ModelRequest, extra_package
 from foldline.summarizers._remote.sdk import SdkModel, split_system
-from foldline.typing import Messages
 
 __all__ = ["GoogleGenAI"]
 
@@ -62,9 +61,9 @@ class GoogleGenAI(SdkModel):
     def _answer(self) -> Answer:
         return Answer(self.model)
 
-    def _start(self, client: Any, messages: Messages, max_tokens: int) -> Any:
-        system, others = split_system(messages)
-        config: dict[str, Any] = {"max_output_tokens": max_tokens, "temperature": self.temperature}
+    def _start(self, client: Any, request: ModelRequest) -> Any:
+        system, others = split_system(request.messages)
+        config: dict[str, Any] = {"max_output_tokens": request.max_tokens, "temperature": self.temperature}
         config |= {"system_instruction": system or None, "http_options": self._call_options(client)}
         roles = {"assistant": "model"}
         contents = [

@@ -9,6 +9,7 @@ from typing import Any
 from foldline.errors import ConfigError
 from foldline.summarizers._remote import background_loop
 from foldline.summarizers._remote.answers import Answer
+from foldline.summarizers._remote.remote import ModelRequest
 from foldline.summarizers._remote.sdk import SdkModel, nothing
 from foldline.typing import Completion, Messages
 
@@ -55,9 +56,17 @@ class LangChainModel(SdkModel):
         super().__init__(name, chat_model, request_options=request_options, max_attempts=1, **options)
         self.max_tokens_field = max_tokens_field
 
-    async def acomplete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+    async def acomplete(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        timeout_s: float | None = None,
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
+    ) -> Completion:
         """As `RemoteModel.acomplete`, on the caller's event loop."""
-        return await self._complete(messages, max_tokens, self._deadline(timeout_s))
+        return await self._complete(self._request(messages, max_tokens, tools, system), self._deadline(timeout_s))
 
     def _new_client(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
         raise NotImplementedError
@@ -71,12 +80,12 @@ class LangChainModel(SdkModel):
     def _answer(self) -> Answer:
         return _LangChainAnswer(self.model)
 
-    def _start(self, client: _Half, messages: Messages, max_tokens: int) -> Any:
+    def _start(self, client: _Half, request: ModelRequest) -> Any:
         fields = dict(self._request_options)
         if self.max_tokens_field is not None:
-            fields.setdefault(self.max_tokens_field, max_tokens)
+            fields.setdefault(self.max_tokens_field, request.max_tokens)
         stream = client.chat_model.astream if client.is_async else client.chat_model.stream
-        return stream([{"role": each["role"], "content": each["content"]} for each in messages], **fields)
+        return stream([{"role": each["role"], "content": each["content"]} for each in request.messages], **fields)
 
     def _take(self, answer: _LangChainAnswer, piece: Any) -> None:
         answer.add(piece)

@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 
 from foldline.errors import ConfigError, SummaryError
 from foldline.summarizers._remote.answers import ChatAnswer
+from foldline.summarizers._remote.chat import chat_messages, chat_tools
 from foldline.summarizers._remote.client import http_client
 from foldline.summarizers._remote.failures import Failure, of_answered_error, of_connection, of_status
-from foldline.summarizers._remote.remote import RemoteModel, extra_package
-from foldline.typing import Completion, Messages
+from foldline.summarizers._remote.remote import ModelRequest, RemoteModel, extra_package
+from foldline.typing import Completion, Format
 
 if TYPE_CHECKING:
     import httpx2
@@ -66,6 +67,7 @@ class OpenAICompatible(RemoteModel):
         OpenAICompatible('qwen3', base_url='http://localhost:8080/v1')
     """
 
+    dialect: ClassVar[Format | None] = "openai_chat"
     needs: ClassVar = (("httpx2", "llm"), ("stamina", "llm"))
 
     def __init__(
@@ -120,11 +122,12 @@ class OpenAICompatible(RemoteModel):
         client = http_client(self.max_bytes, transport=self._transport)
         return client, client.aclose
 
-    def _body(self, messages: Messages, max_tokens: int) -> bytes:
+    def _body(self, request: ModelRequest) -> bytes:
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": list(messages),
-            self.max_tokens_field: max_tokens + self.thinking_tokens,
+            "messages": chat_messages(request),
+            **chat_tools(request),
+            self.max_tokens_field: request.max_tokens + self.thinking_tokens,
             "temperature": self.temperature,
             "stream": self.stream,
             "stream_options": {"include_usage": True} if self.stream else None,
@@ -136,12 +139,12 @@ class OpenAICompatible(RemoteModel):
             return json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
         raise SummaryError("the request cannot be written as JSON", code="bad_request")
 
-    async def _ask(self, client: httpx2.AsyncClient, messages: Messages, max_tokens: int, left_s: float) -> Completion:  # noqa: ARG002
+    async def _ask(self, client: httpx2.AsyncClient, request: ModelRequest, left_s: float) -> Completion:  # noqa: ARG002
         httpx = extra_package("httpx2", "llm")
         headers = {"content-type": "application/json", **self._headers}
         if key := self._key():
             headers["authorization"] = f"Bearer {key}"
-        content = self._body(messages, max_tokens)
+        content = self._body(request)
         failure: Failure
         answered = False
         try:

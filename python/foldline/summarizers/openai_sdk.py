@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
 from foldline.summarizers._remote.answers import Answer, ChatAnswer
+from foldline.summarizers._remote.chat import chat_messages, chat_tools
 from foldline.summarizers._remote.client import http_client
-from foldline.summarizers._remote.remote import extra_package
+from foldline.summarizers._remote.remote import ModelRequest, extra_package
 from foldline.summarizers._remote.sdk import SdkModel, dumped
-from foldline.typing import Messages
+from foldline.typing import Format
 
 __all__ = ["OpenAISDK"]
 
@@ -35,6 +36,7 @@ class OpenAISDK(SdkModel):
         OpenAISDK('gpt-5-mini')
     """
 
+    dialect: ClassVar[Format | None] = "openai_chat"
     needs: ClassVar = (("openai", "openai"), ("httpx2", "llm"), ("stamina", "llm"))
 
     def _new_client(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
@@ -45,13 +47,14 @@ class OpenAISDK(SdkModel):
     def _answer(self) -> Answer:
         return ChatAnswer(self.model)
 
-    def _start(self, client: Any, messages: Messages, max_tokens: int) -> Any:
+    def _start(self, client: Any, request: ModelRequest) -> Any:
         is_openais = str(getattr(client, "base_url", "")).startswith("https://api.openai.com/")
-        fields: dict[str, Any] = {"max_completion_tokens" if is_openais else "max_tokens": max_tokens}
+        fields: dict[str, Any] = {"max_completion_tokens" if is_openais else "max_tokens": request.max_tokens}
         if self.temperature is not None:
             fields["temperature"] = self.temperature
-        fields |= {"stream": True, "stream_options": {"include_usage": True}, **self._request_options}
-        return client.chat.completions.create(model=self.model, messages=list(messages), **fields)
+        fields |= {"stream": True, "stream_options": {"include_usage": True}, **chat_tools(request)}
+        fields |= self._request_options
+        return client.chat.completions.create(model=self.model, messages=chat_messages(request), **fields)
 
     def _take(self, answer: ChatAnswer, piece: Any) -> None:
         answer.add(dumped(piece))

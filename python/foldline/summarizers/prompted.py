@@ -7,14 +7,15 @@ import inspect
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from foldline import _core
 from foldline.errors import ConfigError, SummaryError
 from foldline.summarizers._checks import is_refusal, is_within, other_script, refuse_tool_call, talk_of, usable
 from foldline.summarizers._prompt.prompting import ModelCall, OutputBudget, Prompt, PromptTexts
-from foldline.summarizers._prompt.prompts import FLAWS, FORMS, FormName, Kind
-from foldline.typing import ChatModel, Completion, SummarizeRequest
+from foldline.summarizers._prompt.prompts import FLAWS, FORMS, PREFIX_VERSION, FormName, Kind
+from foldline.summarizers._prompt.reuse import prefix_call
+from foldline.typing import ChatModel, Completion, RequestModel, SummarizeRequest
 
 __all__ = ["Prompted"]
 
@@ -46,8 +47,9 @@ class Prompted:
         prompt: Custom prompt, sent as one user message. Must contain ``{new_messages}``; may contain
             ``{existing_summary}``, ``{original_task}``, ``{facts}``, ``{instructions}``, ``{max_tokens}``,
             ``{max_words}``, ``{round}`` and ``{fence}`` (the name of the marks).
-        form: Built-in prompt: ``"document"`` (goal, constraints, progress, decisions, next steps, critical context,
-            files) or ``"session"`` (as in `presets.layer`).
+        form: Built-in prompt: ``"handover"`` (the sections of `Extractive`: request, rules and decisions, state, open
+            problems, next steps, files, commands, names), ``"document"`` (as in `presets.reserve`: goal, constraints,
+            progress, decisions, next steps, critical context, files) or ``"session"`` (as in `presets.layer`).
         instructions: Instructions for every summary, in addition to those of a compaction.
         focus: Topic that every summary treats in most detail.
         max_input_tokens: Maximum tokens of a prompt, by the fold's counter. Default: the model's ``max_input_tokens``,
@@ -55,6 +57,10 @@ class Prompted:
         max_concurrency: Maximum concurrent calls on an event loop; synchronous calls run one at a time.
         temperature: Passed to a model whose ``complete`` accepts it. Default: the form's.
         system_message: Whether the model accepts a system message; if not, the rules precede the data.
+        reuse: ``"prefix"`` sends the agent's own request, message for message, with one instruction behind it, so that
+            the provider serves all but that from its cache. The model must be the agent's, with the same options.
+            Where it cannot (another dialect, ``redact``, a list that exceeds the window or waits for a result), the
+            messages are rendered as without it; `Completion.prompt_version` says which was sent.
 
     Raises:
         ConfigError: The prompt does not contain ``{new_messages}``, the model is invalid, or an option is out of range.
@@ -65,13 +71,14 @@ class Prompted:
         model: ChatModel,
         prompt: str | None = None,
         *,
-        form: FormName = "document",
+        form: FormName = "handover",
         instructions: str | None = None,
         focus: str | None = None,
         max_input_tokens: int | None = None,
         max_concurrency: int = 4,
         temperature: float | None = None,
         system_message: bool = True,
+        reuse: Literal["prefix"] | None = None,
     ) -> None:
         if not isinstance(model, ChatModel):
             raise ConfigError("must have a method complete", code="bad_model", path="model")
@@ -79,12 +86,19 @@ class Prompted:
             raise ConfigError("must contain {new_messages}", code="bad_prompt", path="prompt")
         if form not in FORMS:
             raise ConfigError(f"must be one of {', '.join(FORMS)}", code="bad_form", path="form")
+        if reuse not in (None, "prefix"):
+            raise ConfigError("must be prefix or None", code="bad_reuse", path="reuse")
+        if reuse is not None and prompt is not None:
+            raise ConfigError("cannot be combined with a custom prompt", code="bad_reuse", path="reuse")
+        if reuse is not None and not isinstance(model, RequestModel):
+            raise ConfigError("needs a model with a dialect", code="bad_reuse", path="reuse")
         for name, number in (("max_input_tokens", max_input_tokens), ("max_concurrency", max_concurrency)):
             given: object = number
             if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
                 raise ConfigError("must be a whole number from 1", code="bad_number", path=name)
         self.model = model
         self.words = PromptTexts(FORMS[form], prompt, instructions, focus, bool(system_message))
+        self.reuse = reuse
         self.max_input_tokens = max_input_tokens
         self.max_concurrency = max_concurrency
         temperature = self.words.form.temperature if temperature is None else temperature
@@ -100,8 +114,11 @@ class Prompted:
         """The prompt version: ``document/1``, or ``custom/`` and a hash prefix."""
         return self.words.version
 
-    def messages_for(self, request: SummarizeRequest) -> list[dict[str, str]]:
+    def messages_for(self, request: SummarizeRequest) -> list[Any]:
         """The messages of a single-call prompt, for inspection or measuring. Does not call the model."""
+        below = self._below_the_request(request)
+        if below is not None:
+            return below.messages
         prompt = Prompt(self.words, request)
         return _whole(prompt, _kind(request), _room(request)).messages
 
@@ -144,7 +161,9 @@ class Prompted:
         """The model's method, called with the arguments it accepts."""
         function: Callable[..., Any] = getattr(self.model, name)
         options = self._options if _takes(function, "temperature") else {}
-        return lambda call, left_s: function(call.messages, max_tokens=call.room.most, timeout_s=left_s, **options)
+        return lambda call, left_s: function(
+            call.messages, max_tokens=call.room.most, timeout_s=left_s, **options, **call.request
+        )
 
     def _window(self, request: SummarizeRequest) -> int | None:
         """The maximum tokens of a prompt; None if unknown."""
@@ -160,10 +179,22 @@ class Prompted:
             return None
         return max(1, int(window * (1 - _SPARE_SHARE)) - request.max_tokens)
 
+    def _below_the_request(self, request: SummarizeRequest) -> ModelCall | None:
+        """The call below the agent's own request; None if ``reuse`` is off or the request cannot be sent as it is."""
+        if self.reuse is None or not isinstance(self.model, RequestModel):
+            return None
+        kind, room, window = _kind(request), _room(request), self._window(request)
+        return prefix_call(self.words, request, kind, room, self.model.dialect, window)
+
     # --- Steps --------------------------------------------------------------------------------------------
 
     def _work(self, request: SummarizeRequest) -> Work:
         """One call, or one per part and those that merge their summaries."""
+        below = self._below_the_request(request)
+        if below is not None:
+            tally = _Tally(request, PREFIX_VERSION)
+            (text,) = yield from tally.answers([below])
+            return tally.completion(text)
         prompt, tally = Prompt(self.words, request), _Tally(request, self.words.version)
         kind, room, window = _kind(request), _room(request), self._window(request)
         whole = _whole(prompt, kind, room)

@@ -43,7 +43,7 @@ MUTANTS = [
     ("A2", "foldline.presets", "reserve", "KeepTokens(keep)", "KeepTokens(0)"),
     ("A3", "foldline.strategies.summarize", "Summarize.__init__", "isinstance(self.keep, KeepTokens)", "False"),
     ("A4", "foldline.folding._finish", "finish", "None if has_own or not mend else shown.evidence", "None"),
-    ("A4", "foldline.summarizers._prompt.prompts", "messages_for", "form.document", "_TURN_FORM"),
+    ("A4", "foldline.summarizers._prompt.prompts", "_rules_of", "form.document", "_TURN_FORM"),
     ("A5", "foldline.folding._ask", "request_for", "(shown.messages, previous) or", "(shown.messages, ()) or"),
     ("A6", "foldline.stores.memory", "MemoryStore.save_context", "self._entries.append(compaction)", "pass"),
     ("A7", "foldline.config", "_window", "found = found or (told, ", "found = (told, "),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foldline import _core
@@ -83,15 +83,18 @@ class ModelCall:
     Attributes:
         messages: The messages to send.
         room: The output budget.
+        request: The tool schemas and the system prompt to send with them, if they are the agent's own request; the
+            model must call no tool.
     """
 
-    messages: list[dict[str, str]]
+    messages: list[Any]
     room: OutputBudget
+    request: Mapping[str, Any] = field(default_factory=dict)
 
     def again(self, why: str) -> ModelCall:
         """The same call with the reason for the retry. The rejected answer is not included."""
         *others, last = self.messages
-        return ModelCall([*others, {**last, "content": f"{last['content']}{AGAIN}{why}"}], self.room)
+        return replace(self, messages=[*others, {**last, "content": f"{last['content']}{AGAIN}{why}"}])
 
 
 class Prompt:
@@ -231,6 +234,7 @@ class Prompt:
             "max_words": words_for(room.target),
             "round": request.round,
             "parts": len(texts),
+            "visible": self._visible(kind),
         }
         slots["task_section"] = filled(TASK_SECTION, slots) if task else ""
         slots["facts_section"] = filled(FACTS_SECTION, slots) if facts else ""
@@ -239,6 +243,18 @@ class Prompt:
         else:
             messages = messages_for(words.form, kind, slots, has_system=words.has_system)
         return ModelCall(messages, room)
+
+    def _visible(self, kind: Kind) -> str:
+        """A line that says which messages the agent still sees; empty where that is not known."""
+        request = self.request
+        if request.part != "whole" or kind not in ("first", "update"):
+            return ""
+        folded, numbers = set(request.folded), request.numbers
+        kept = [i if numbers is None else numbers[i] for i in range(len(request.messages)) if i not in folded]
+        known = _ranges([number for number in kept if number is not None])
+        if not known:
+            return ""
+        return f"- Beside your summary the agent still sees the messages {known}; do not repeat them.\n"
 
     def _shows_task(self, kind: Kind) -> bool:
         """Whether to quote the original task separately: its message may be truncated, or in another call."""
@@ -351,6 +367,22 @@ def shortened(text: str, max_tokens: int, price: Callable[[str], int]) -> str:
         middle = (low + high) // 2
         low, high = (middle, high) if price(cut(text, middle, 0.25)) <= max_tokens else (low, middle)
     return cut(text, low, 0.25)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Ascending numbers, runs of them as ranges.
+
+    Examples:
+        >>> _ranges([0, 4, 5, 6, 9])
+        '0, 4 to 6, 9'
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{first} to {last}" if first < last else str(first) for first, last in runs)
 
 
 def _labelled(texts: Sequence[str]) -> list[str]:

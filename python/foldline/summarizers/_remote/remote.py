@@ -13,6 +13,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar, Self, TypeGuard
 from weakref import WeakKeyDictionary
@@ -20,13 +21,30 @@ from weakref import WeakKeyDictionary
 from foldline.errors import ConfigError, SummaryError
 from foldline.summarizers._remote import background_loop
 from foldline.summarizers._remote.failures import Failure
-from foldline.typing import Completion, Messages
+from foldline.typing import Completion, Format, Messages
 
-__all__ = ["RemoteModel", "checked_count", "extra_package"]
+__all__ = ["ModelRequest", "RemoteModel", "checked_count", "extra_package"]
 
 #: Backoff before the first retry, in seconds; doubles per try, with up to half as much random jitter.
 _WAIT_S = 0.5
 _MOST_WAIT_S = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """A request to a model.
+
+    Attributes:
+        messages: The messages: text messages, or an agent's own in the model's dialect.
+        max_tokens: Maximum tokens of the answer.
+        tools: Tool schemas in the model's dialect; no tool may be called.
+        system: The system prompt, if it is outside the messages.
+    """
+
+    messages: Messages
+    max_tokens: int
+    tools: Messages | None = None
+    system: str | Messages | None = None
 
 
 class _Held:
@@ -58,6 +76,8 @@ class RemoteModel(ABC):
 
     #: Required packages, and the extra that installs each.
     needs: ClassVar[tuple[tuple[str, str], ...]] = (("stamina", "llm"),)
+    #: The dialect of an agent's own request that it answers; None if it takes text messages only.
+    dialect: ClassVar[Format | None] = None
 
     def __init__(
         self,
@@ -111,7 +131,7 @@ class RemoteModel(ABC):
         """A client for the running event loop, and its closer. Neither may refer to this object."""
 
     @abstractmethod
-    async def _ask(self, client: Any, messages: Messages, max_tokens: int, left_s: float) -> Completion:
+    async def _ask(self, client: Any, request: ModelRequest, left_s: float) -> Completion:
         """Makes one try.
 
         Raises:
@@ -121,22 +141,43 @@ class RemoteModel(ABC):
 
     # For callers.
 
-    def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+    def complete(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        timeout_s: float | None = None,
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
+    ) -> Completion:
         """Calls the model and blocks until the answer.
 
         Args:
-            messages: Text messages, each with ``role`` and ``content``.
+            messages: Text messages, each with ``role`` and ``content``; or messages in the model's ``dialect``.
             max_tokens: Maximum tokens of the answer.
             timeout_s: Seconds for the whole call. Default and upper limit: the model's ``timeout_s``.
+            tools: Tool schemas in the model's ``dialect``. They are sent, but no tool may be called.
+            system: The system prompt in the model's ``dialect``, if it is outside the messages.
 
         Raises:
+            ConfigError: ``tools`` or ``system`` for a model without a ``dialect``.
             SummaryError: No usable answer; see ``code``.
         """
-        return background_loop.run(self._complete(messages, max_tokens, self._deadline(timeout_s)))
+        request = self._request(messages, max_tokens, tools, system)
+        return background_loop.run(self._complete(request, self._deadline(timeout_s)))
 
-    async def acomplete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+    async def acomplete(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        timeout_s: float | None = None,
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
+    ) -> Completion:
         """As `complete`, awaited on an event loop. Cancelling it closes the connection."""
-        return await background_loop.arun(self._complete(messages, max_tokens, self._deadline(timeout_s)))
+        request = self._request(messages, max_tokens, tools, system)
+        return await background_loop.arun(self._complete(request, self._deadline(timeout_s)))
 
     def close(self) -> None:
         """Closes the connections. A later call opens new ones."""
@@ -160,11 +201,18 @@ class RemoteModel(ABC):
 
     # Internals.
 
+    def _request(
+        self, messages: Messages, max_tokens: int, tools: Messages | None, system: str | Messages | None
+    ) -> ModelRequest:
+        if self.dialect is None and (tools is not None or system is not None):
+            raise ConfigError("takes text messages only", code="no_dialect", path="model")
+        return ModelRequest(messages, max_tokens, tools, system)
+
     def _deadline(self, timeout_s: float | None) -> float:
         seconds = self.timeout_s if timeout_s is None else min(self.timeout_s, timeout_s)
         return time.monotonic() + seconds
 
-    async def _complete(self, messages: Messages, max_tokens: int, deadline: float) -> Completion:
+    async def _complete(self, request: ModelRequest, deadline: float) -> Completion:
         stamina = extra_package("stamina", "llm")
         error = SummaryError("no answer came in time", code="timeout")
         waiting = _Waiting(deadline)
@@ -175,7 +223,7 @@ class RemoteModel(ABC):
                     with attempt:
                         waiting.tries += 1
                         async with held.slot():
-                            return await self._ask(held.client, messages, max_tokens, deadline - time.monotonic())
+                            return await self._ask(held.client, request, deadline - time.monotonic())
         except TimeoutError:
             pass
         except Failure as failure:

@@ -7,13 +7,15 @@ import threading
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from foldline._util.threads import in_thread
 from foldline.errors import SummaryError
 from foldline.summarizers._remote.answers import Answer
 from foldline.summarizers._remote.failures import Failure, of_answered_error, of_connection, of_status
-from foldline.summarizers._remote.remote import RemoteModel, extra_package
+from foldline.summarizers._remote.remote import ModelRequest, RemoteModel, extra_package
+from foldline.summarizers.rendering import text_of
 from foldline.typing import Completion, Messages
 
 __all__ = ["SdkModel", "dumped", "failure_of", "nothing", "split_system"]
@@ -62,7 +64,7 @@ class SdkModel(RemoteModel):
         """An empty answer to fill."""
 
     @abstractmethod
-    def _start(self, client: Any, messages: Messages, max_tokens: int) -> Any:
+    def _start(self, client: Any, request: ModelRequest) -> Any:
         """Requests a stream; returns an awaitable for an asynchronous client."""
 
     @abstractmethod
@@ -75,7 +77,15 @@ class SdkModel(RemoteModel):
 
     # For callers.
 
-    def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+    def complete(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        timeout_s: float | None = None,
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
+    ) -> Completion:
         """As `RemoteModel.complete`.
 
         Raises:
@@ -83,32 +93,41 @@ class SdkModel(RemoteModel):
         """
         if self._client is not None and self._is_async(self._client):
             raise SummaryError("an asynchronous client needs its event loop", code="async_summarizer")
-        return super().complete(messages, max_tokens=max_tokens, timeout_s=timeout_s)
+        return super().complete(messages, max_tokens=max_tokens, timeout_s=timeout_s, tools=tools, system=system)
 
-    async def acomplete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+    async def acomplete(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        timeout_s: float | None = None,
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
+    ) -> Completion:
         """As `RemoteModel.acomplete`."""
         if self._client is not None and self._is_async(self._client):
-            return await self._complete(messages, max_tokens, self._deadline(timeout_s))
-        return await super().acomplete(messages, max_tokens=max_tokens, timeout_s=timeout_s)
+            request = self._request(messages, max_tokens, tools, system)
+            return await self._complete(request, self._deadline(timeout_s))
+        return await super().acomplete(messages, max_tokens=max_tokens, timeout_s=timeout_s, tools=tools, system=system)
 
     # Internals.
 
     def _open(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
         return self._new_client() if self._client is None else (self._client, nothing)
 
-    async def _ask(self, client: Any, messages: Messages, max_tokens: int, left_s: float) -> Completion:
+    async def _ask(self, client: Any, request: ModelRequest, left_s: float) -> Completion:
         if client is self._client:
             client = self._limited(client, left_s)
         answer = self._answer()
-        max_tokens += self.thinking_tokens
+        request = replace(request, max_tokens=request.max_tokens + self.thinking_tokens)
         failure: Failure | None = None
         try:
             if self._is_async(client):
-                await self._adrain(answer, self._start(client, messages, max_tokens))
+                await self._adrain(answer, self._start(client, request))
             else:
                 cancelled = threading.Event()
                 await in_thread(
-                    lambda: self._drain(answer, self._start(client, messages, max_tokens), cancelled),
+                    lambda: self._drain(answer, self._start(client, request), cancelled),
                     name="foldline-model",
                     cancelled=cancelled,
                 )
@@ -163,7 +182,7 @@ def dumped(piece: Any) -> Mapping[str, Any]:
 
 def split_system(messages: Messages) -> tuple[str, list[Mapping[str, Any]]]:
     """The text of the system messages, and the other messages."""
-    system = [str(message["content"]) for message in messages if message.get("role") in ("system", "developer")]
+    system = [text_of(message) for message in messages if message.get("role") in ("system", "developer")]
     return "\n\n".join(system), [each for each in messages if each.get("role") not in ("system", "developer")]
 
 
