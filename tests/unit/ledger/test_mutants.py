@@ -65,7 +65,7 @@ MUTANTS = [
     ("B10", "foldline.strategies.clear", "prune_tool_results", "KeepMessages(preserve_recent)", "KeepMessages(0)"),
     ("B11", "foldline.compactor._engine", "Engine._concluded", "max(session.round, event.round)", "0"),
     ("T1", "foldline.presets", "layer", '"utf16/4+2"', '"chars/4"'),
-    ("T6", "foldline.presets", "layer", 'form="session"', 'form="document"'),
+    ("T6", "foldline.presets", "layer", '"session"', '"document"'),
     ("T6", "foldline.summarizers._prompt.prompting", "Prompt._shows_task", "self.words.form.shows_task or", "False or"),
     ("T6", "foldline.summarizers.prompted", "Prompted._function", '_takes(function, "temperature")', "False"),
     ("T7", "foldline.summarizers._prompt.blocks", "_body", "cut(piece.text, limits.result_chars, share)", "piece.text"),
