@@ -55,6 +55,7 @@ test: lint cargo-test pytest ## what must pass before a commit: lints, all tests
 .PHONY: check
 check: export FOLDLINE_DEPTH := deep
 check: ENGINES := 1
+check: BROWSER := 1
 check: POSTGRES := 1
 check: lint lint-deep check-workflows cargo-test pytest instructions ## what CI runs after that: everything, with all cases
 
@@ -119,12 +120,15 @@ cargo-test: tools ## the tests of the crate
 	$(call say,cargo test)
 	@cargo test --locked $(if $(DEEPLY),-- --include-ignored)
 
-# POSTGRES=1 starts a server for the tests marked `service`; ENGINES=1 installs what those marked `engine` need.
+# POSTGRES=1 starts a server for the tests marked `service`; ENGINES=1 installs what those marked `engine` need, BROWSER=1
+# what those marked `browser` need.
 .PHONY: pytest
 pytest: develop ## the Python tests
 	$(call say,pytest)
 	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
+	@$(if $(BROWSER),scripts/chromium.sh)
 	@$(if $(POSTGRES),scripts/postgres.sh) env $(if $(ENGINES),FOLDLINE_REQUIRE_ENGINES=1) \
+	    $(if $(BROWSER),FOLDLINE_REQUIRE_BROWSER=1) \
 	    $(PY) -m pytest -n $(PYTEST_WORKERS) $(PYTEST_OPTIONS)
 
 # Versions of Python: those that are found, or `make PYTHONS="…" test-pythons`.
@@ -157,7 +161,8 @@ develop: tools .venv ## build the extension and install it, editable, into .venv
 
 .PHONY: .venv
 .venv: tools
-	@'$(PYTHON)' scripts/venv.py .venv --extra dev $(if $(ENGINES),--extra engines)
+	@'$(PYTHON)' scripts/venv.py .venv --extra dev $(if $(ENGINES),--extra engines) \
+	    $(if $(BROWSER),--extra browser)
 
 .PHONY: wheel
 wheel: tools ## build the release wheel into dist/
@@ -246,7 +251,7 @@ mutants: develop ## mutation testing of the rules and the planner: hours (FRESH=
 
 .PHONY: pins
 pins: tools ## look up the newest versions and write them to constraints.txt
-	@'$(PYTHON)' scripts/venv.py .venv-pins --build --extra dev --extra engines --group zig --group workflows --repin
+	@'$(PYTHON)' scripts/venv.py .venv-pins --build --extra dev --extra engines --extra browser --group zig --group workflows --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/peers/requirements.txt --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/conformance/requirements.txt --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file tests/llm/requirements.txt --repin

@@ -60,6 +60,7 @@ SELECTED = {
     "deep": DEPTH != "quick",
     "service": bool(os.environ.get("FOLDLINE_REQUIRE_SERVICES")),
     "engine": bool(os.environ.get("FOLDLINE_REQUIRE_ENGINES")),
+    "browser": bool(os.environ.get("FOLDLINE_REQUIRE_BROWSER")),
     "shared": (SHARED / "data").is_dir() or bool(os.environ.get("FOLDLINE_NO_SKIPS")),
     "llm": bool(os.environ.get("FOLDLINE_LLM_PYTHON")),
     "mount": may_mount(),

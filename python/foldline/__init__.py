@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         loop,
         planning,
         presets,
+        report,
         stores,
         strategies,
         summarizers,
@@ -105,6 +106,7 @@ __all__ = [
     "presets",
     "read",
     "repair",
+    "report",
     "stores",
     "strategies",
     "summarizers",
@@ -144,8 +146,8 @@ _CORE = ("Counts", "Plan", "TokenCounter", "__version__")
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 #: Modules that are attributes of this package, imported on first use.
 _MODULES = {name: name for name in (
-    "batch", "compactor", "config", "context", "counting", "loop", "planning", "presets", "stores", "strategies",
-    "summarizers", "testing", "triggers", "typing",
+    "batch", "compactor", "config", "context", "counting", "loop", "planning", "presets", "report", "stores",
+    "strategies", "summarizers", "testing", "triggers", "typing",
 )} | {"models": "counting.models"}  # fmt: skip
 
 

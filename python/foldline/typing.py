@@ -158,11 +158,18 @@ class Fact:
         kind: Its kind: ``"request"``, ``"file"``, ``"command"``, ``"error"``, and others.
         text: Its text, as a summary contains it.
         message: The number of its message in the whole history; None if it comes from the summary of an earlier fold.
+        weight: Its value, from 0 to 1,000.
+        tokens: Its cost as an item of a summary.
+        place: Where the text holds it: start and end, as indices of the string. None if it does not, if its words are
+            spread over the text, or if the text was changed after the check.
     """
 
     kind: str
     text: str
     message: int | None
+    weight: int = 0
+    tokens: int = 0
+    place: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +194,15 @@ class Facts:
 
 
 def _fact(item: Mapping[str, Any]) -> Fact:
-    return Fact(item["kind"], item["text"], item["message"])
+    place = item.get("place")
+    return Fact(
+        item["kind"],
+        item["text"],
+        item["message"],
+        item.get("weight", 0),
+        item.get("tokens", 0),
+        None if place is None else (place[0], place[1]),
+    )
 
 
 class Folded(Protocol):
@@ -251,6 +266,52 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedUsage:
+    """The usage that a provider reported for one request, as a session recorded it.
+
+    Attributes:
+        message: Index of the message that is the answer.
+        input_tokens: Tokens of the whole request, cached ones included.
+        output_tokens: Tokens of the answer.
+        cache_read_tokens: Those of the input that were read from the provider's cache.
+        cache_write_tokens: Those of the input that were written to it.
+        model: The model, if recorded.
+    """
+
+    message: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCompaction:
+    """A compaction by the program of a session, as it was recorded.
+
+    Attributes:
+        before: Index of the message before which it took place.
+        entry: Index of its entry in ``meta["entries"]``, if it has one.
+        trigger: ``"auto"`` or ``"manual"``, if recorded.
+        time: When it took place, as recorded.
+        tokens_before: Tokens of the context before, as reported.
+        tokens_after: Tokens of the context after, as reported.
+        summary: The text of the summary, if it is not a message.
+        is_encrypted: Whether its content is encrypted, which only the provider can read.
+    """
+
+    before: int
+    entry: int | None = None
+    trigger: str | None = None
+    time: str | None = None
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+    summary: str | None = None
+    is_encrypted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class StoredTranscript:
     """A conversation from a file.
 
@@ -265,12 +326,16 @@ class StoredTranscript:
             ``skipped_entries``, ``skipped_kinds`` (their number by kind), ``compact_boundaries``, ``summaries``, and if
             present ``branches`` (each with ``from_entry``, ``messages``, ``sources``), ``demonstrations`` and
             ``unread`` (skipped entries with text, each with ``entry`` and ``reason``).
+        usage: The usage that the provider reported, by answer; empty where the session recorded none.
+        compactions: The compactions by the program of the session itself, in order.
     """
 
     id: str
     format: Format
     messages: list[dict[str, Any]]
     meta: dict[str, Any] = field(default_factory=dict)
+    usage: tuple[ReportedUsage, ...] = ()
+    compactions: tuple[StoredCompaction, ...] = ()
 
 
 #: A transcript to count: messages, their JSON bytes, an object that contains messages, or a stored transcript.

@@ -22,6 +22,7 @@ use serde::Serialize;
 pub use check::facts::{FactItem, FactKind};
 pub use check::mend::{Mended, check, list, mend};
 pub use language::prose::prose;
+pub use read::call_list::{CallMade, calls_made};
 pub use read::collect::extract;
 pub use write::document::parse;
 pub use write::render::render;

@@ -52,13 +52,16 @@ pub(super) fn finish(
     let is_sanitized = text != redacted;
     let Some(evidence) = evidence else { return Ok(Finished { text, is_sanitized, facts: None }) };
     let safe = |text: &str| safe_text(text, redact);
-    let (text, facts) = priced(counter, check, |price| {
+    let (text, mut facts) = priced(counter, check, |price| {
         let write = |price: Price<'_>| {
             let mended = mend(evidence, &text, price, room)?;
             Ok((mended.text.clone(), mended))
         };
         fitted(write, price, room, &safe)
     })?;
+    if text != facts.text {
+        facts.forget_places();
+    }
     Ok(Finished { text, is_sanitized, facts: Some(facts) })
 }
 

@@ -14,9 +14,11 @@
 mod annotations;
 mod chunks;
 mod ids;
+mod outline;
 mod planning;
 
 pub use annotations::{Annotations, Origin};
+pub use outline::Outline;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

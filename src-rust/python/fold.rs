@@ -174,6 +174,12 @@ impl Fold {
         self.state.live.total()
     }
 
+    /// The kind of the counts: of the list before, and so of the list after, which has no part less certain.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.state.live.counts().kind.name()
+    }
+
     /// The counter.
     #[getter]
     fn counter(&self, py: Python<'_>) -> Py<TokenCounter> {

@@ -1,10 +1,13 @@
-//! Hashes of a history and its prefixes, by which a fold made for a prefix is found again.
+//! Hashes of a history and its prefixes, by which a fold made for a prefix is found again; and what people see of a
+//! list: the start of each message, and its calls.
 
 use pyo3::prelude::*;
 
 use super::counting::{Read, TokenCounter};
-use super::gate::{exception, run};
+use super::evidence::WRITING_BYTES;
+use super::gate::{exception, guard, run};
 use super::live::{LiveSnapshot, LiveTranscript};
+use crate::error::Error;
 use crate::prepared::Prepared;
 use crate::rules::{check_index, pin_on_summary};
 use crate::transcript::chained;
@@ -65,5 +68,32 @@ pub(super) fn hash_history(
         let hashes = (0..transcript.len()).map(|i| transcript.message_hash(i)).collect();
         let labelled = |&i: &usize| transcript.messages[i].is_labelled_summary;
         Ok(HistoryHashes::new(hashes, (0..transcript.len()).filter(labelled).collect()))
+    })
+}
+
+/// A message as people see it: role, start of its text, whether the text goes on, number of media.
+type Shown = (&'static str, String, bool, u32);
+
+/// Every message as people see it, with at most `max_chars` characters of its text.
+#[pyfunction]
+pub(super) fn outline(
+    py: Python<'_>,
+    prepared: &Bound<'_, LiveSnapshot>,
+    max_chars: usize,
+) -> PyResult<Vec<Shown>> {
+    guard(py, || {
+        let prepared = prepared.get().prepared();
+        let found = run(py, prepared.text_bytes(), |_| Ok(prepared.outline(max_chars)))?;
+        Ok(found.into_iter().map(|it| (it.role, it.text, it.is_cut, it.media)).collect())
+    })
+}
+
+/// The calls of all messages as JSON text: tool, main argument, files, message of the result, its tokens.
+#[pyfunction]
+pub(super) fn calls(py: Python<'_>, prepared: &Bound<'_, LiveSnapshot>) -> PyResult<String> {
+    guard(py, || {
+        let prepared = prepared.get().prepared();
+        let failed = |_| Error::internal("calls_to_json", "the calls could not be written");
+        run(py, WRITING_BYTES, |_| serde_json::to_string(&prepared.calls()?).map_err(failed))
     })
 }

@@ -60,6 +60,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<fold::Fold>()?;
     module.add_class::<fold::FinishedFold>()?;
     module.add_class::<evidence::RangeEvidence>()?;
+    module.add_function(wrap_pyfunction!(history::calls, module)?)?;
+    module.add_function(wrap_pyfunction!(history::outline, module)?)?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<plan::batch::BatchPlans>()?;
     module.add_class::<plan::values::Alternative>()?;

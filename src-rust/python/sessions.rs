@@ -8,8 +8,8 @@ use super::node::PyNode;
 use crate::error::Result;
 use crate::formats::jsonl::{Found as FoundValues, MAX_LINE_BYTES, Scanner, document_ranges as ranges_of};
 use crate::formats::record_kind::{RecordKind, classify as classify_record};
-use crate::formats::sessions::Agent;
 use crate::formats::sessions::session::{Message, Overlay, Session, Thread};
+use crate::formats::sessions::{Agent, Recorded, recorded};
 use crate::formats::{Detected, Format, RequestContext, detect_at, is_storable, not_a_list};
 use crate::json::with_document;
 use crate::node::{Key, Kind, Node};
@@ -163,9 +163,14 @@ pub(super) fn assemble_session<'py>(
         let assembled = Agent::from_name(kind).and_then(|agent| agent.assemble(&entries));
         let Session { id, threads, skipped, unread, problems } =
             assembled.map_err(|error| exception(py, error))?;
+        let agent = Agent::from_name(kind).map_err(|error| exception(py, error))?;
         let answer = PyDict::new(py);
         answer.set_item("id", id)?;
-        let threads = threads.into_iter().map(|each| thread(py, each)).collect::<PyResult<Vec<_>>>()?;
+        let of_thread = |each: Thread<PyNode<'py>>| {
+            let recorded = recorded(agent, &entries, &each);
+            thread(py, each, recorded)
+        };
+        let threads = threads.into_iter().map(of_thread).collect::<PyResult<Vec<_>>>()?;
         answer.set_item("threads", threads)?;
         answer.set_item("skipped", skipped.total())?;
         answer.set_item("skipped_kinds", skipped.kinds)?;
@@ -175,8 +180,22 @@ pub(super) fn assemble_session<'py>(
     })
 }
 
-fn thread<'py>(py: Python<'py>, thread: Thread<PyNode<'py>>) -> PyResult<Bound<'py, PyDict>> {
+fn thread<'py>(
+    py: Python<'py>,
+    thread: Thread<PyNode<'py>>,
+    recorded: Recorded,
+) -> PyResult<Bound<'py, PyDict>> {
     let answer = PyDict::new(py);
+    let usage = recorded.usage.into_iter().map(|it| {
+        let tokens = (it.input_tokens, it.output_tokens, it.cache_read_tokens, it.cache_write_tokens);
+        (it.message, it.model, tokens)
+    });
+    answer.set_item("usage", usage.collect::<Vec<_>>())?;
+    let compactions = recorded.compactions.into_iter().map(|it| {
+        let tokens = (it.tokens_before, it.tokens_after);
+        (it.before, it.entry, it.trigger, it.time, tokens, it.summary, it.is_encrypted)
+    });
+    answer.set_item("compactions", compactions.collect::<Vec<_>>())?;
     answer.set_item("name", thread.name)?;
     set_messages(&answer, thread.messages)?;
     answer.set_item("compact_boundaries", thread.compact_boundaries)?;

@@ -278,6 +278,7 @@ MODULES = {
     "errors": "",
     "typing": "",
     "_util": "checks files lists overflow sqlite threads turns",
+    "_html": "",
     "_beside": "",
     "counting": "counters tokenizer_json models",
     "planning": "opening keeps plan batch detect validate repair",
@@ -307,6 +308,7 @@ MODULES = {
     "config": "",
     "loop": "steps _truncated loop",
     "batch": "compactor _fragments _answers cache ray",
+    "report": "_texts _view _checks _figures _picture _sections page",
     "_cli": """
         progress sources inputs databases parquet restore fold_file estimate models finalize workers ray runs options
         run trim commands

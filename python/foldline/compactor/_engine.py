@@ -23,7 +23,7 @@ from foldline.compactor._run import Asked, Decided, Pending, Run
 from foldline.compactor._session import Session
 from foldline.compactor._tasks import Task, arun_task, run_task
 from foldline.compactor.events import CompactBoundary, CompactionFailed, PreCompact, SessionStart, Subscribers
-from foldline.compactor.result import CompactionResult, event_of, metadata_after, state_after
+from foldline.compactor.result import CompactionResult, event_of, given_of, metadata_after, state_after
 from foldline.context.metadata import ROUND
 from foldline.context.state import COMPACTIONS, ContextState
 from foldline.errors import CompactionError, FoldlineError, FoldlineWarning, SummaryError
@@ -113,6 +113,7 @@ class Engine:
         self.redact = redact
         self.background = background
         self._budget = budget_of(strategy)
+        self._keep = getattr(strategy, "keep", None)
 
     def decide(
         self, live: Live, state: ContextState | None, around: Surroundings, session: Session
@@ -501,6 +502,8 @@ class Engine:
             completions=outcome.completions,
             evidence=evidence,
             duration_s=event.duration_s,
+            kind=run.prepared.kind,
+            given=given_of(run.request, run.prepared, self._keep),
             state=state,
             event=event,
             metadata=metadata_after(run.request.metadata, outcome, event.round),
@@ -528,6 +531,9 @@ class Engine:
         """A result without changes."""
         new = _listed(asked.given) if messages is None else same(messages)
         more["metadata"] = request.metadata
+        if request.prepared is not None:
+            prepared = request.prepared[1]
+            more |= {"kind": prepared.kind, "given": given_of(request, prepared, self._keep)}
         return self._as_it_was(new, request.state, asked.started_s, tokens, reason, outcome, **more)
 
     def _as_it_was(

@@ -179,4 +179,6 @@ class HistoryCall:
         dropped = self._dropped(result.dropped, view)
         pinned = set(self._pins)
         pins = tuple(place for place, source in enumerate(view.sources) if source in pinned)
+        if result.given is not None:
+            changes["given"] = dataclasses.replace(result.given, messages=list(self.messages))
         return dataclasses.replace(result, edited=edited, dropped=dropped, pins=pins, **changes)

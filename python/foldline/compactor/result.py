@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from foldline._core import LiveSnapshot
 from foldline.context.metadata import ROUND, Metadata
 from foldline.context.state import ContextState
 from foldline.context.usage import ContextUsage, TokenBudget
-from foldline.folding.result import FoldResult
+from foldline.folding.result import FoldInput, FoldResult
+from foldline.planning import Keep
 from foldline.strategies.base import StrategyRequest, StrategyResult
 from foldline.typing import CompactionEvent, Fallback, TriggerKind
 
-__all__ = ["CompactionResult", "event_of", "metadata_after", "state_after"]
+__all__ = ["CompactionResult", "event_of", "given_of", "metadata_after", "state_after"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -43,6 +45,11 @@ class CompactionResult(FoldResult):
     def trigger(self) -> TriggerKind:
         """``"manual"`` if the caller requested it, else ``"auto"``."""
         return "manual" if self.event is not None and self.event.trigger == "manual" else "auto"
+
+
+def given_of(request: StrategyRequest, prepared: LiveSnapshot, keep: Keep | None) -> FoldInput:
+    """What a compaction was given."""
+    return FoldInput(prepared.messages, request.counter, keep, prepared.format, request.tools, request.system)
 
 
 def event_of(

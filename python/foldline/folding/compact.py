@@ -19,7 +19,7 @@ from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, Summary
 from foldline.folding._ask import arequest_summary, request_for, request_summary
 from foldline.folding._finish import Finished, Shown, finish, shown_messages
 from foldline.folding.redact import Redact, as_redactor
-from foldline.folding.result import FoldResult, edited_by, fold_result, warn_unfit
+from foldline.folding.result import FoldInput, FoldResult, edited_by, fold_result, warn_unfit
 from foldline.planning import Keep
 from foldline.planning.keeps import limit_of
 from foldline.planning.opening import checked_system, opened
@@ -281,7 +281,8 @@ async def _folded(
     window, reserve = planning["context_window"], planning["reserve_tokens"]
     limits = (limit_of(options.keep), None if window is None else window - reserve)
     limit = min((each for each in limits if each is not None), default=None)
-    result = functools.partial(fold_result, fold, planned, limit, started_s)
+    known = FoldInput(unchanged, fold.counter, options.keep, format, tools, system)
+    result = functools.partial(fold_result, fold, planned, limit, started_s, given=known)
     if not isinstance(planned, Plan):
         return result("infeasible", "over_floor", unchanged, fold.tokens_before)
     if not planned:

@@ -8,12 +8,36 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foldline._core import Fold, Plan
+from foldline._core import Fold, Plan, TokenCounter
 from foldline.errors import FoldlineError, FoldlineWarning
-from foldline.planning import Infeasible
-from foldline.typing import Completion, Facts, Outcome
+from foldline.planning import Infeasible, Keep
+from foldline.typing import Completion, CountKind, Facts, FormatOption, Outcome
 
-__all__ = ["FoldResult", "edited_by", "fold_result", "moved_pins", "warn_unfit", "within"]
+__all__ = ["FoldInput", "FoldResult", "edited_by", "fold_result", "moved_pins", "warn_unfit", "within"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FoldInput:
+    """What a fold was given, so that a report can show its list before and after.
+
+    Attributes:
+        messages: The messages before.
+        counter: The counter.
+        keep: How much was to stay, if one keep decided.
+        format: The dialect of the messages.
+        tools: Tool schemas sent with the messages.
+        system: The system prompt outside the messages.
+    """
+
+    messages: Sequence[Any]
+    counter: TokenCounter
+    keep: Keep | None = None
+    format: FormatOption = "auto"
+    tools: Sequence[Any] | None = None
+    system: str | Sequence[Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"FoldInput({len(self.messages):,} messages, {self.counter.name})"
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -41,6 +65,8 @@ class FoldResult:
         completions: The summarizer's answers, with their usage.
         evidence: The facts that the summary must contain: lists of requests, files, commands, errors and more.
         duration_s: Duration in seconds.
+        kind: The kind of both counts: that of the less certain one. A picture that is folded away leaves it as it was.
+        given: What the fold was given; the messages themselves are shared, not copied.
     """
 
     messages: list[Any]
@@ -60,6 +86,8 @@ class FoldResult:
     completions: tuple[Completion, ...] = ()
     evidence: Mapping[str, Any] | None = None
     duration_s: float = field(default=0.0, compare=False)
+    kind: CountKind | None = None
+    given: FoldInput | None = field(default=None, compare=False)
 
     @property
     def changed(self) -> bool:
@@ -109,6 +137,7 @@ def fold_result(
         floor=fold.floor,
         plan=more.pop("plan", planned),
         duration_s=time.perf_counter() - started_s,
+        kind=fold.kind,
         **more,
     )
 

@@ -11,7 +11,7 @@ from foldline._core import LiveSnapshot, LiveTranscript, Plan, TokenCounter
 from foldline._util.checks import token_number
 from foldline._util.lists import same
 from foldline.counting.counters import as_counter
-from foldline.folding.result import FoldResult, edited_by, fold_result, warn_unfit
+from foldline.folding.result import FoldInput, FoldResult, edited_by, fold_result, warn_unfit
 from foldline.planning import FitTokens
 from foldline.planning.opening import checked_system, opened
 from foldline.planning.plan import Pins, answered, plan_options
@@ -92,9 +92,10 @@ def trim(
         format=format,
     )
     planned = answered(fold.plan)
+    known = FoldInput(unchanged, fold.counter, options.keep, format, tools, system)
 
     def result(*what: Any, **more: Any) -> FoldResult:
-        trimmed = fold_result(fold, planned, most, started_s, *what, **more)
+        trimmed = fold_result(fold, planned, most, started_s, *what, given=known, **more)
         warn_unfit(trimmed, stacklevel=3)
         return trimmed
 

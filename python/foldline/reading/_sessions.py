@@ -9,7 +9,7 @@ from typing import Any
 from foldline import _core
 from foldline._core import FORMATS, SESSIONS
 from foldline.errors import FoldlineError
-from foldline.typing import Format, StoredTranscript
+from foldline.typing import Format, ReportedUsage, StoredCompaction, StoredTranscript
 
 __all__ = [
     "DIALECTS",
@@ -98,7 +98,12 @@ def session_transcripts(
             around["demonstrations"] = thread["demonstrations"]
         suffix = f"#{thread['name']}" if thread["name"] else ""
         dialect = DIALECTS[kind] if kind != "pi" else dialect_of(values, thread["messages"])
-        yield StoredTranscript(name + suffix, dialect, thread["messages"], around)
+        usage = tuple(ReportedUsage(message, *tokens, model) for message, model, tokens in thread["usage"])
+        compactions = tuple(
+            StoredCompaction(before, entry, trigger, time, *tokens, summary, is_encrypted)
+            for before, entry, trigger, time, tokens, summary, is_encrypted in thread["compactions"]
+        )
+        yield StoredTranscript(name + suffix, dialect, thread["messages"], around, usage, compactions)
 
 
 def goose_rows(rows: list[Any]) -> dict[str, list[Any]]:

@@ -110,6 +110,8 @@ pub struct FactItem {
     pub weight: u32,
     /// Its cost as an item of a document.
     pub tokens: usize,
+    /// Where the text holds it: start and end, in characters. `None` if it does not, or in no single place.
+    pub place: Option<(usize, usize)>,
 }
 
 /// All facts, in document order. O(bytes of the evidence).

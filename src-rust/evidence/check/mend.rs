@@ -4,8 +4,10 @@
 //! back. It reports those that do not fit. [`list`] writes the weightiest facts as bullets, for a prompt.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::facts::{Fact, FactItem, FactKind, facts};
+use super::places::in_chars;
 use super::presence::{Index, Key, Names};
 use crate::error::Result;
 use crate::evidence::Evidence;
@@ -43,15 +45,24 @@ pub struct Mended {
     pub dropped: Vec<FactItem>,
 }
 
+impl Mended {
+    /// Forgets where the text holds the facts, because the text has changed.
+    pub fn forget_places(&mut self) {
+        self.kept.iter_mut().chain(&mut self.mended).for_each(|item| item.place = None);
+    }
+}
+
 struct Priced {
     fact: Fact,
     tokens: usize,
+    /// Its bytes in the text.
+    place: Option<(usize, usize)>,
 }
 
 impl Priced {
     fn item(self) -> FactItem {
         let Fact { kind, text, message, weight, .. } = self.fact;
-        FactItem { kind, text, message, weight, tokens: self.tokens }
+        FactItem { kind, text, message, weight, tokens: self.tokens, place: self.place }
     }
 }
 
@@ -88,8 +99,13 @@ pub fn mend(
         } else {
             "\n\n"
         };
-        let whole = format!("{text}{separator}{}", section(&taken, &style));
+        let (added, places) = section(&taken, &style);
+        let whole = format!("{text}{separator}{added}");
         if price(&whole)? <= max_tokens {
+            let offset = text.len() + separator.len();
+            for (priced, place) in taken.iter_mut().zip(places) {
+                priced.place = Some((place.start + offset, place.end + offset));
+            }
             break whole;
         }
         // Doubled, so that a counter that is not additive does not make this slow.
@@ -101,7 +117,11 @@ pub fn mend(
         list.sort_by_key(|priced| (priced.fact.section, priced.fact.message));
         list.into_iter().map(Priced::item).collect()
     };
-    Ok(Mended { text: whole, kept: items(kept), mended: items(taken), dropped: items(left_over) })
+    let mut found =
+        Mended { text: whole, kept: items(kept), mended: items(taken), dropped: items(left_over) };
+    let places = found.kept.iter_mut().chain(&mut found.mended).map(|item| &mut item.place);
+    in_chars(&found.text, places);
+    Ok(found)
 }
 
 /// Reports which facts above the minimum weight `text` holds, without changing it.
@@ -111,7 +131,9 @@ pub fn mend(
 pub fn check(evidence: &Evidence, text: &str, price: &dyn Fn(&str) -> Result<usize>) -> Result<Mended> {
     let (kept, missing) = held(evidence, text, price)?;
     let items = |list: Vec<Priced>| list.into_iter().map(Priced::item).collect();
-    Ok(Mended { text: text.to_owned(), kept: items(kept), mended: Vec::new(), dropped: items(missing) })
+    let mut kept: Vec<FactItem> = items(kept);
+    in_chars(text, kept.iter_mut().map(|item| &mut item.place));
+    Ok(Mended { text: text.to_owned(), kept, mended: Vec::new(), dropped: items(missing) })
 }
 
 fn held(
@@ -126,9 +148,11 @@ fn held(
     let (mut kept, mut missing) = (Vec::new(), Vec::new());
     for fact in weightiest(all, MIN_WEIGHT) {
         let is_kept = index.holds(&fact.key, &names);
+        let place = if is_kept { index.place(text, &fact.key, &names) } else { None };
+        let place = place.map(|place| (place.start, place.end));
         let tokens = price(&fact.section.item(&fact.text))?;
         let list = if is_kept { &mut kept } else { &mut missing };
-        list.push(Priced { fact, tokens });
+        list.push(Priced { fact, tokens, place });
     }
     Ok((kept, missing))
 }
@@ -163,7 +187,7 @@ fn select(
     room: usize,
 ) -> Result<(Vec<Priced>, Vec<Priced>)> {
     let mut order = facts;
-    order.sort_by_key(|Priced { fact, tokens }| {
+    order.sort_by_key(|Priced { fact, tokens, .. }| {
         let value_a_token = (u64::from(fact.weight) << 16) / (*tokens as u64 + ITEM_TOKENS as u64);
         std::cmp::Reverse((fact.weight / BAND, value_a_token))
     });
@@ -213,31 +237,41 @@ fn frame(section: Section, style: &PathStyle) -> String {
     format!("{}\n{root}", heading(section))
 }
 
-/// The appended section.
-fn section(taken: &[Priced], style: &PathStyle) -> String {
-    let mut items: Vec<(Section, usize, String)> = taken
+/// The appended section, and the bytes of each fact in it.
+fn section(taken: &[Priced], style: &PathStyle) -> (String, Vec<Range<usize>>) {
+    let mut items: Vec<(Section, usize, String, Option<usize>)> = taken
         .iter()
-        .map(|Priced { fact, .. }| match fact.section.closing() {
-            Some(_) => (fact.section, fact.message, style.listed(&fact.text)),
-            None => (fact.section, fact.message, fact.text.clone()),
+        .enumerate()
+        .map(|(i, Priced { fact, .. })| match fact.section.closing() {
+            Some(_) => (fact.section, fact.message, style.listed(&fact.text), Some(i)),
+            None => (fact.section, fact.message, fact.text.clone(), Some(i)),
         })
         .collect();
     if !style.root.is_empty() && items.iter().any(|(section, ..)| section.closing().is_some()) {
-        items.push((Section::Context, 0, format!("{ROOT}{}", style.root)));
+        items.push((Section::Context, 0, format!("{ROOT}{}", style.root), None));
     }
     items.sort();
+    let mut places = vec![0..0; taken.len()];
     let mut out = format!("{HEADING}\n");
     for of_section in items.chunk_by(|a, b| a.0 == b.0) {
         let section = of_section[0].0;
         out.push_str(&heading(section));
         out.push('\n');
-        of_section.iter().for_each(|(_, _, text)| out.push_str(&section.item(text)));
+        for (_, _, text, fact) in of_section {
+            let item = section.item(text);
+            let start = out.len() + item.find(text.lines().next().unwrap_or_default()).unwrap_or(0);
+            let end = out.len() + item.trim_end().len();
+            if let Some(place) = fact.and_then(|fact| places.get_mut(fact)) {
+                *place = start.min(end)..end;
+            }
+            out.push_str(&item);
+        }
         if let Some(closing) = section.closing() {
             out.push_str(closing);
             out.push('\n');
         }
     }
-    out
+    (out, places)
 }
 
 /// The weightiest facts as bullets, within `max_tokens` by `price`: `- [constraint] Never push to main`.
@@ -258,7 +292,7 @@ pub fn list(evidence: &Evidence, price: &dyn Fn(&str) -> Result<usize>, max_toke
     let mut priced = Vec::with_capacity(all.len());
     for fact in all {
         let tokens = price(&line(&fact))?;
-        priced.push(Priced { fact, tokens });
+        priced.push(Priced { fact, tokens, place: None });
     }
     let (mut taken, _) = select_plain(priced, max_tokens);
     let mut drops = 1;
@@ -276,7 +310,7 @@ pub fn list(evidence: &Evidence, price: &dyn Fn(&str) -> Result<usize>, max_toke
 }
 
 fn select_plain(mut facts: Vec<Priced>, room: usize) -> (Vec<Priced>, Vec<Priced>) {
-    facts.sort_by_key(|Priced { fact, tokens }| {
+    facts.sort_by_key(|Priced { fact, tokens, .. }| {
         let value_a_token = (u64::from(fact.weight) << 16) / (*tokens as u64 + ITEM_TOKENS as u64);
         std::cmp::Reverse((fact.weight / BAND, value_a_token))
     });

@@ -2,4 +2,5 @@
 
 pub(super) mod facts;
 pub(super) mod mend;
+mod places;
 pub(super) mod presence;

@@ -7,9 +7,13 @@
 //! The text is indexed once. A key is compared only where its rarest word occurs, so the cost is that of the text plus
 //! a bounded amount for each key.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
-use crate::evidence::language::normal::{is_filler, is_unspaced, is_wordy, normal, stem, words};
+use crate::evidence::language::normal::{
+    is_filler, is_unspaced, is_wordy, normal, normal_with_offsets, stem, words,
+};
 use crate::evidence::text::{head_bytes, tail_bytes};
 use crate::evidence::write::document::ROOT;
 
@@ -67,6 +71,14 @@ impl Key {
 }
 
 impl Telling {
+    pub(super) fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    pub(super) fn phrase(&self) -> &str {
+        &self.phrase
+    }
+
     fn of(text: &str) -> Telling {
         let phrase = normal(text);
         let mut found: Vec<String> = Vec::new();
@@ -128,6 +140,8 @@ fn is_exclusive(normal: &str) -> bool {
 #[derive(Debug)]
 pub(super) struct Index {
     text: String,
+    /// For each byte of it the offset of its character in the text as it was written.
+    pub(super) offsets: Vec<u32>,
     /// Byte offsets of each word as spelled.
     places: FxHashMap<Box<str>, Vec<u32>>,
     /// Sentences that contain a word, by its stem, ascending.
@@ -141,7 +155,7 @@ pub(super) struct Index {
 impl Index {
     /// Indexes a text. O(bytes).
     pub(super) fn new(text: &str) -> Index {
-        let text = normal(text);
+        let (text, offsets) = normal_with_offsets(text);
         let marker = normal(ROOT);
         let root = |line: &str| {
             line.trim_start_matches(['-', ' '])
@@ -152,6 +166,7 @@ impl Index {
         let mut index = Index {
             starts: starts_of_sentences(&text),
             roots,
+            offsets,
             text: String::new(),
             places: FxHashMap::default(),
             sentences: FxHashMap::default(),
@@ -194,9 +209,25 @@ impl Index {
         }
     }
 
+    /// The normal form of the text, in a range.
+    pub(super) fn normal_text(&self, range: Range<usize>) -> &str {
+        self.text.get(range).unwrap_or_default()
+    }
+
+    /// The sentences that contain a word, by its stem, ascending.
+    pub(super) fn sentences_of(&self, word: &str) -> &[u32] {
+        self.sentences.get(word).map_or(&[], Vec::as_slice)
+    }
+
     fn holds_phrase(&self, phrase: &str) -> bool {
+        self.phrase_place(phrase).is_some()
+    }
+
+    /// The range of a phrase in the normal text.
+    pub(super) fn phrase_place(&self, phrase: &str) -> Option<Range<usize>> {
         let is_word = !phrase.is_empty() && phrase.chars().all(char::is_alphabetic) && phrase.is_ascii();
-        self.places_of(phrase).any(|start| {
+        let mut places = self.places_of(phrase);
+        let start = places.find(|&start| {
             let (before, after) = (self.before(start), self.after(start + phrase.len()));
             let first_joins = phrase.chars().next().is_some_and(is_wordy) && before.is_some_and(is_wordy);
             let last_joins = phrase.chars().next_back().is_some_and(is_wordy) && after.is_some_and(is_wordy);
@@ -210,7 +241,8 @@ impl Index {
             let is_marked =
                 !is_word || (before == Some('`') && after == Some('`')) || self.text[..start].ends_with("$ ");
             !first_joins && !last_joins && !goes_on && !goes_before && is_marked
-        })
+        })?;
+        Some(start..start + phrase.len())
     }
 
     fn before(&self, at: usize) -> Option<char> {
@@ -222,10 +254,15 @@ impl Index {
     }
 
     fn holds_together(&self, telling: &Telling, percent: usize) -> bool {
-        let needed = telling.needed(percent);
         if telling.words.is_empty() {
             return !telling.phrase.is_empty() && self.holds_phrase(&telling.phrase);
         }
+        self.window_with(telling, percent).is_some()
+    }
+
+    /// Two sentences with enough of the significant words, by the first of them.
+    pub(super) fn window_with(&self, telling: &Telling, percent: usize) -> Option<u32> {
+        let needed = telling.needed(percent);
         let mut counts: FxHashMap<u32, (usize, usize)> = FxHashMap::default();
         let hard = telling.words.iter().filter(|word| is_hard(word)).count();
         let mut everywhere = 0;
@@ -244,26 +281,39 @@ impl Index {
                 }
             }
         }
-        counts.iter().any(|(window, (found, found_hard))| {
-            let text = self.window(*window as usize);
+        let found = counts.iter().find(|(window, (found, found_hard))| {
+            let text = self.window(**window as usize);
             found + everywhere >= needed
                 && *found_hard + everywhere >= hard
                 && (!telling.is_negative || is_negative(text))
                 && (!telling.is_exclusive || is_exclusive(text))
-        })
+        });
+        found.map(|(window, _)| *window)
     }
 
     /// Two consecutive sentences.
     fn window(&self, first: usize) -> &str {
+        &self.text[self.window_range(first)]
+    }
+
+    /// The range of [`Index::window`] in the normal text.
+    pub(super) fn window_range(&self, first: usize) -> Range<usize> {
         let start = self.starts.get(first).map_or(0, |start| *start as usize);
         let end = self.starts.get(first + 2).map_or(self.text.len(), |end| *end as usize);
-        head_bytes(&self.text[start..end], MAX_WINDOW_BYTES)
+        start..start + head_bytes(&self.text[start..end], MAX_WINDOW_BYTES).len()
     }
 
     fn holds_path(&self, path: &str, names: &Names<'_>) -> bool {
+        self.path_place(path, names).is_some()
+    }
+
+    /// The range of a path in the normal text, with those of its folders that the text spells.
+    pub(super) fn path_place(&self, path: &str, names: &Names<'_>) -> Option<Range<usize>> {
         let name = path.rsplit('/').next().unwrap_or(path);
-        self.places_of(name).any(|start| {
-            self.ends_path(start + name.len()) && self.matches_path(path, start, start + name.len(), names)
+        self.places_of(name).find_map(|start| {
+            let end = start + name.len();
+            let from = self.ends_path(end).then(|| self.start_of_path(path, start, end, names))??;
+            Some(from..end)
         })
     }
 
@@ -277,8 +327,8 @@ impl Index {
         }
     }
 
-    /// Whether the path that ends with the name at `start..end` is this path and no other.
-    fn matches_path(&self, path: &str, start: usize, end: usize, names: &Names<'_>) -> bool {
+    /// The start of the path that ends with the name at `start..end`; `None` unless it is this path and no other.
+    fn start_of_path(&self, path: &str, start: usize, end: usize, names: &Names<'_>) -> Option<usize> {
         let mut matched = start;
         let mut rest = path[..path.len() - (end - start)].trim_end_matches('/');
         let is_absolute = path.starts_with('/');
@@ -298,10 +348,10 @@ impl Index {
             }
             if rest.is_empty() {
                 // The text spells more of the path than the call did.
-                return !is_absolute || folder.is_empty();
+                return (!is_absolute || folder.is_empty()).then_some(matched);
             }
             if folder != own {
-                return false;
+                return None;
             }
             matched = from;
             rest = rest[..rest.len() - own.len()].trim_end_matches('/');
@@ -310,16 +360,16 @@ impl Index {
             && !is_dotted
             && !is_absolute_start(&self.text, matched, rest)
         {
-            return false;
+            return None;
         }
         let spelled = &self.text[matched..end];
         if rest.is_empty() {
-            return !is_plain_word(spelled) || self.is_marked(matched, end);
+            return (!is_plain_word(spelled) || self.is_marked(matched, end)).then_some(matched);
         }
         let is_relative_to_root =
             || self.roots.iter().any(|root| path.strip_prefix(root.as_str()) == Some(spelled));
         let is_telling = !is_plain_word(spelled) || self.is_marked(matched, end);
-        is_telling && (names.count(spelled) == 1 || is_relative_to_root())
+        (is_telling && (names.count(spelled) == 1 || is_relative_to_root())).then_some(matched)
     }
 
     /// Whether the range is quoted, or alone on its line.

@@ -7,10 +7,23 @@ use std::borrow::Cow;
 
 /// `text` in normal form. Line ends are kept, other white space becomes one space. O(bytes).
 pub(in crate::evidence) fn normal(text: &str) -> String {
+    normalized(text, |_, _| ())
+}
+
+/// `text` in normal form, and for each byte of it the offset of its character in `text`. O(bytes).
+pub(in crate::evidence) fn normal_with_offsets(text: &str) -> (String, Vec<u32>) {
+    let mut offsets: Vec<u32> = Vec::with_capacity(text.len());
+    let out = normalized(text, |len, at| offsets.resize(len, u32::try_from(at).unwrap_or(u32::MAX)));
+    offsets.truncate(out.len());
+    (out, offsets)
+}
+
+/// Calls `written` with the length of the normal form after each character, and the offset of that character.
+fn normalized(text: &str, mut written: impl FnMut(usize, usize)) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = '\n';
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
         let c = match c {
             '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
             '\u{3000}' => ' ',
@@ -18,8 +31,9 @@ pub(in crate::evidence) fn normal(text: &str) -> String {
             _ if c.is_whitespace() => ' ',
             _ => c,
         };
-        let is_inside =
-            |next: Option<&char>| before.is_alphanumeric() && next.is_some_and(|c| c.is_alphanumeric());
+        let is_inside = |next: Option<&(usize, char)>| {
+            before.is_alphanumeric() && next.is_some_and(|(_, c)| c.is_alphanumeric())
+        };
         let c = match c {
             '*' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => continue,
             '’' | '‘' | '\'' if is_inside(chars.peek()) => '\'',
@@ -37,6 +51,7 @@ pub(in crate::evidence) fn normal(text: &str) -> String {
             _ if c.is_ascii() => out.push(c),
             _ => out.extend(c.to_lowercase()),
         }
+        written(out.len(), at);
         before = c;
     }
     out.truncate(out.trim_end().len());

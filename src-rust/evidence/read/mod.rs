@@ -1,5 +1,6 @@
 //! Reads facts from the calls, results and texts of a session.
 
+pub(super) mod call_list;
 pub(super) mod calls;
 pub(super) mod collect;
 pub(super) mod files;

@@ -11,7 +11,9 @@ pub mod goose;
 pub mod inspect;
 pub mod opencode;
 pub mod pi_session;
+mod recorded;
 pub mod session;
 pub mod swe_agent;
 
 pub use agent::{Agent, Storage};
+pub use recorded::{Compaction, Recorded, Usage, recorded};
