@@ -27,6 +27,13 @@ pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: 
             let part = Overlay::object([("text", body())]);
             Overlay::object([("role", of("user", "model")), ("parts", Some(Overlay::List(vec![part])))])
         }
+        Ok(Format::BedrockConverse) => {
+            let block = Overlay::object([("text", body())]);
+            Overlay::object([
+                ("role", of("user", "assistant")),
+                ("content", Some(Overlay::List(vec![block]))),
+            ])
+        }
         Ok(Format::LangChain) => {
             let inner = || Overlay::object([("content", body())]);
             match first.map_or(Form::Dict, Form::of) {

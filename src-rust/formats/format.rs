@@ -24,6 +24,8 @@ pub enum Format {
     Gent,
     /// Training conversations: `{"from": "human", "value"}`.
     ShareGpt,
+    /// Messages of Amazon Bedrock's Converse API: `toolUse` and `toolResult` blocks.
+    BedrockConverse,
 }
 
 impl Format {
@@ -38,6 +40,7 @@ impl Format {
         ("langchain", Format::LangChain),
         ("gent", Format::Gent),
         ("sharegpt", Format::ShareGpt),
+        ("bedrock_converse", Format::BedrockConverse),
     ];
 
     /// The public name.
@@ -65,6 +68,7 @@ impl Format {
             Framing::OpenAiResponses => Format::OpenAiResponses,
             Framing::Anthropic => Format::Anthropic,
             Framing::Gemini => Format::Gemini,
+            Framing::Bedrock => Format::BedrockConverse,
             Framing::Unframed => Format::Pi,
         }
     }
@@ -77,6 +81,7 @@ impl Format {
             Format::OpenAiResponses => Framing::OpenAiResponses,
             Format::Anthropic => Framing::Anthropic,
             Format::Gemini => Framing::Gemini,
+            Format::BedrockConverse => Framing::Bedrock,
             // Libraries and sessions: requests are written in a provider's dialect.
             Format::Pi | Format::AiSdk | Format::LangChain | Format::Gent | Format::ShareGpt => {
                 Framing::Unframed

@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 from hypothesis import strategies as st
 
 from reference.counters import HEURISTICS, Counter
-from reference.model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, read
+from reference.model import AI_SDK, ANTHROPIC, BEDROCK, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, read
 from reference.planner import Keep, KeepKind, Planner
 from reference.rules import Rules
 
@@ -23,6 +23,7 @@ PROVIDERS: Final = {
     OPENAI_RESPONSES: "responses",
     ANTHROPIC: "anthropic",
     GEMINI: "gemini",
+    BEDROCK: "bedrock",
 }
 SENT: Final = tuple(PROVIDERS)
 """Dialects that a provider accepts directly."""

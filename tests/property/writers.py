@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from reference.model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, SHAREGPT
+from reference.model import (
+    AI_SDK,
+    ANTHROPIC,
+    BEDROCK,
+    GEMINI,
+    GENT,
+    LANGCHAIN,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    SHAREGPT,
+)
 
+from .bedrock_transcripts import BedrockWriter
 from .library_transcripts import AiSdkWriter, GentWriter, LangChainWriter, ShareGptWriter
 from .native_transcripts import GeminiWriter, ResponsesWriter
 from .transcripts import AnthropicWriter, OpenAIWriter, Writer
@@ -20,4 +31,5 @@ WRITERS: Final[dict[str, Callable[[bool], Writer]]] = {
     LANGCHAIN: LangChainWriter,
     GENT: GentWriter,
     SHAREGPT: ShareGptWriter,
+    BEDROCK: BedrockWriter,
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from .bedrock import read_bedrock, with_bedrock_results
 from .contents import compact, keyed_text, parts_of, picture_or_file, result_of, typed, unknown
 from .libraries import (
     read_ai_sdk,
@@ -26,6 +27,7 @@ from .parts import Call, Encrypted, File, Message, Opaque, Part, Reasoning, Resu
 __all__ = [
     "AI_SDK",
     "ANTHROPIC",
+    "BEDROCK",
     "GEMINI",
     "GENT",
     "LANGCHAIN",
@@ -56,6 +58,7 @@ AI_SDK: Final = "ai_sdk"
 LANGCHAIN: Final = "langchain"
 GENT: Final = "gent"
 SHAREGPT: Final = "sharegpt"
+BEDROCK: Final = "bedrock_converse"
 
 CALL_TYPES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Anthropic blocks that call a tool. Only the first is answered by another message."""
@@ -72,6 +75,7 @@ def read(messages: Sequence[RawMessage], format: str) -> list[Message]:
         LANGCHAIN: read_langchain,
         GENT: read_gent,
         SHAREGPT: read_sharegpt,
+        BEDROCK: read_bedrock,
     }
     return [readers[format](message) for message in messages]
 
@@ -153,6 +157,8 @@ def with_results(message: RawMessage, replaced: Mapping[int, str], format: str) 
         return with_ai_sdk_results(message, replaced)
     if format == LANGCHAIN:
         return with_langchain_results(message, replaced)
+    if format == BEDROCK:
+        return with_bedrock_results(message, replaced)
     if format == GENT:
         return with_gent_results(message, replaced)
     blocks, ordinal = [], 0

@@ -43,10 +43,13 @@ _REASONING_KEYS = frozenset(("reasoning_content", "thinking"))
 #: Keys of nested messages.
 _HOLDERS = ("data", "kwargs", "messages", "Messages", "tool_response")
 _CALLS = ("tool_calls", "toolCalls", "tool_call")
-_FUNCTIONS = ("function", "function_call", "functionCall")
+_FUNCTIONS = ("function", "function_call", "functionCall", "toolUse")
 _ARGUMENTS = ("arguments", "args", "input")
 _RESULTS = ("output", "result")
 _RESPONSES = ("functionResponse", "function_response")
+#: Members of Bedrock's blocks that hold a file, or parts.
+_BEDROCK_FILES: Final = {"image": "image", "document": "file", "video": "video", "audio": "audio"}
+_BEDROCK_TEXTS: Final = {"citationsContent": "content", "guardContent": "text", "reasoningContent": "reasoningText"}
 _FILES = ("inlineData", "inline_data", "fileData", "file_data")
 _RESULT_TYPES = ("tool", "function", "toolResult", "ToolMessage", "tool_response")
 _ROLES: Final = {
@@ -167,6 +170,18 @@ def _said(value: Mapping[str, Any], depth: int, kind: PieceKind) -> Iterator[Pie
         yield Piece("result" if _ROLES.get(speaker) == "TOOL" else kind, value["value"])
     for key in _TEXTS:
         yield from _pieces(value.get(key), depth - 1, "reasoning" if key in _REASONING_KEYS else kind)
+    for key, within in _BEDROCK_TEXTS.items():
+        held = value.get(key)
+        if isinstance(held, Mapping):
+            said = "reasoning" if key == "reasoningContent" else kind
+            yield from _pieces(held.get(within), depth - 1, said)
+    for key, name in _BEDROCK_FILES.items():
+        held = value.get(key)
+        if isinstance(held, Mapping) and isinstance(held.get("source"), Mapping):
+            yield Piece("media", name)
+            # A document may be given as text.
+            yield from _pieces(held["source"].get("text"), depth - 1, kind)
+            yield from _pieces(held["source"].get("content"), depth - 1, kind)
     for key in _FILES:
         held = value.get(key)
         if isinstance(held, Mapping):
@@ -206,6 +221,14 @@ def _results(part: Mapping[str, Any], depth: int) -> Iterator[Piece]:
             yield Piece("result", _json(value))
         else:
             yield from _pieces(value, depth - 1, "result")
+    result = part.get("toolResult")
+    if isinstance(result, Mapping):
+        content = result.get("content")
+        for item in content if isinstance(content, (list, tuple)) else [content]:
+            if isinstance(item, Mapping) and item.get("json") is not None:
+                yield Piece("result", _json(item["json"]))
+            else:
+                yield from _pieces(item, depth - 1, "result")
     for key in _RESPONSES:
         response = part.get(key)
         if isinstance(response, Mapping) and response.get("response") is not None:

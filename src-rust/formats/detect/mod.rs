@@ -12,8 +12,9 @@ pub(super) mod detector;
 
 use super::Format;
 use super::content::some;
+use super::foreign;
 use super::header::{Envelope, RoleName};
-use super::messages::{ai_sdk, langchain, openai_responses, sharegpt};
+use super::messages::{ai_sdk, bedrock, langchain, openai_responses, sharegpt};
 use crate::error::{Error, Result};
 use crate::meter::READINGS;
 use crate::node::{Key, Kind, Node};
@@ -62,8 +63,9 @@ const AI_SDK: FormatSet = FormatSet::of(Format::AiSdk);
 const LANGCHAIN: FormatSet = FormatSet::of(Format::LangChain);
 const GENT: FormatSet = FormatSet::of(Format::Gent);
 const SHARE_GPT: FormatSet = FormatSet::of(Format::ShareGpt);
+const BEDROCK: FormatSet = FormatSet::of(Format::BedrockConverse);
 /// The dialects of a message that has no feature but its role.
-const PLAIN: FormatSet = FormatSet(OPENAI.0 | ANTHROPIC.0 | GEMINI.0 | PI.0 | AI_SDK.0);
+const PLAIN: FormatSet = FormatSet(OPENAI.0 | ANTHROPIC.0 | GEMINI.0 | PI.0 | AI_SDK.0 | BEDROCK.0);
 
 /// The feature that decided the dialect of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,11 +111,47 @@ impl Reason {
     }
 }
 
+/// How sure a detection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// The structure fits no other dialect: roles, calls, results, types of messages.
+    Certain,
+    /// The structure fits several, and another feature suggests this one: a part, or the key of the list.
+    Likely,
+    /// Several dialects write these messages the same way, and this one is the default.
+    Assumed,
+}
+
+impl Certainty {
+    /// Every certainty with its stable code.
+    pub const ALL: &'static [(&'static str, Certainty)] =
+        &[("certain", Certainty::Certain), ("likely", Certainty::Likely), ("assumed", Certainty::Assumed)];
+
+    /// The stable code.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, certainty)| *certainty == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// A feature that suggests other dialects than the detected one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The first message with one.
+    pub index: usize,
+    /// The dialects that it suggests.
+    pub formats: Vec<Format>,
+}
+
 /// The detected dialect of a list, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detected {
     /// The dialect.
     pub format: Format,
+    /// How sure it is.
+    pub certainty: Certainty,
+    /// What was ignored: the parts of that message are read as unknown ones.
+    pub contradiction: Option<Contradiction>,
     /// The feature that decided.
     pub reason: Reason,
     /// Index of the message that decided; `None` if none did.
@@ -135,17 +173,21 @@ struct Hints {
 struct Clue {
     suggested: FormatSet,
     reason: Reason,
+    /// What a clue after the first suggested, if it contradicts that one.
+    against: FormatSet,
 }
 
 impl Clue {
-    const NONE: Clue = Clue { suggested: ANY, reason: Reason::Plain };
+    const NONE: Clue = Clue { suggested: ANY, reason: Reason::Plain, against: NONE };
 
     /// Follows a second clue, unless it contradicts the first.
     #[inline]
     fn follow(&mut self, suggested: FormatSet, reason: Reason) {
         let both = self.suggested.and(suggested);
-        if both != NONE && both != self.suggested {
-            *self = Clue { suggested: both, reason };
+        if both == NONE {
+            self.against = suggested;
+        } else if both != self.suggested {
+            *self = Clue { suggested: both, reason, ..*self };
         }
     }
 }
@@ -191,6 +233,10 @@ pub(super) struct Candidates {
     format: Format,
     /// The last message that excluded a dialect, with the reason.
     telling: Option<(usize, Reason)>,
+    /// The first message with a clue that was ignored, and what it suggested.
+    contradiction: Option<(usize, FormatSet)>,
+    /// The first message that suggested something, by index.
+    suggesting: usize,
 }
 
 impl Candidates {
@@ -202,7 +248,15 @@ impl Candidates {
             _ => None,
         };
         let format = place.unwrap_or(Format::OpenAiChat);
-        Candidates { place, left: ANY, suggested: ANY, format, telling: None }
+        Candidates {
+            place,
+            left: ANY,
+            suggested: ANY,
+            format,
+            telling: None,
+            contradiction: None,
+            suggesting: 0,
+        }
     }
 
     /// Observes message `i`.
@@ -227,7 +281,8 @@ impl Candidates {
     #[inline]
     fn note(&mut self, i: usize, hints: Hints) -> Result<()> {
         let is_known = self.left.and(hints.left) == self.left
-            && self.suggested.and(hints.clue.suggested) == self.suggested;
+            && self.suggested.and(hints.clue.suggested) == self.suggested
+            && hints.clue.against == NONE;
         if is_known { Ok(()) } else { self.narrow(i, hints) }
     }
 
@@ -250,6 +305,7 @@ impl Candidates {
             left.and(hints.clue.suggested),
         ];
         self.suggested = followed.into_iter().find(|set| *set != NONE).unwrap_or(left);
+        self.note_contradictions(i, was_suggested, hints.clue);
         self.format = self.preferred();
         if left != was_left && hints.reason != Reason::Plain {
             self.telling = Some((i, hints.reason));
@@ -257,6 +313,22 @@ impl Candidates {
             self.telling = Some((i, hints.clue.reason));
         }
         Ok(())
+    }
+
+    /// Notes what was ignored: the clue of message `i`, a second one in it, or an earlier one.
+    fn note_contradictions(&mut self, i: usize, was_suggested: FormatSet, clue: Clue) {
+        let is_ignored = |set: FormatSet| self.suggested.and(set) == NONE;
+        let found = if is_ignored(was_suggested) {
+            Some((self.suggesting, was_suggested))
+        } else if is_ignored(clue.suggested) {
+            Some((i, clue.suggested))
+        } else {
+            Some((i, clue.against)).filter(|(_, set)| *set != NONE && is_ignored(*set))
+        };
+        self.contradiction = self.contradiction.or(found);
+        if was_suggested == ANY || is_ignored(was_suggested) {
+            self.suggesting = i;
+        }
     }
 
     /// The dialect of the messages so far.
@@ -279,7 +351,14 @@ impl Candidates {
             Some((index, reason)) => (reason, Some(index)),
             None => (Reason::Plain, None),
         };
-        Detected { format, reason, index, candidates }
+        let certainty = match () {
+            () if self.left == FormatSet::of(format) => Certainty::Certain,
+            () if candidates.len() == 1 || self.place == Some(format) => Certainty::Likely,
+            () => Certainty::Assumed,
+        };
+        let contradiction =
+            self.contradiction.map(|(index, set)| Contradiction { index, formats: set.formats().collect() });
+        Detected { format, certainty, contradiction, reason, index, candidates }
     }
 }
 
@@ -339,6 +418,11 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
     if envelope.role.is_none() && sharegpt::has_form(message) {
         return Ok(Hints::only(SHARE_GPT, Reason::MessageType));
     }
+    if envelope.role.is_none()
+        && let Some(detail) = foreign::refusal_of(message)
+    {
+        return Err(foreign::refused(detail, ""));
+    }
     let mut hints = by_role(envelope.role.flatten(), has_parts_of_results(envelope));
     if is_unreadable(envelope) {
         let is_item =
@@ -362,7 +446,7 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
             hints.narrow(RESPONSES, Reason::ItemType)?;
         }
         if content.kind() == Kind::Array {
-            content.each_item(|_, part| match by_part(message, envelope, part) {
+            content.each_item(|_, part| match by_part(message, envelope, part)? {
                 (found, true) => hints.narrow(found, Reason::ContentPart),
                 (found, false) => {
                     hints.clue.follow(found, Reason::ContentPart);
@@ -488,9 +572,19 @@ fn is_library_part(kind: &str) -> bool {
 }
 
 /// The dialects possible for a message with this content part, and whether it is structure: a call or a result.
-fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> (FormatSet, bool) {
-    let by_type = part.get(Key::TYPE).and_then(|kind| {
-        kind.with_text(|kind, _| match kind {
+///
+/// # Errors
+/// `unsupported_format` for a part of a dialect that foldline does not read.
+fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> Result<(FormatSet, bool)> {
+    let Some(kind) = part.get(Key::TYPE) else {
+        let is_bedrock = if part.kind() == Kind::Object { bedrock::is_own_block(part) } else { None };
+        return Ok(is_bedrock.map_or((ANY, false), |is_structure| (BEDROCK, is_structure)));
+    };
+    let by_type = kind.with_text(|kind, _| {
+        if let Some(detail) = foreign::refusal_of_part(kind) {
+            return Err(foreign::refused(detail, "content"));
+        }
+        Ok(match kind {
             "text" => (ANY, false),
             _ if ai_sdk::is_own_part(part, kind) => (AI_SDK, kind.starts_with("tool-")),
             "image_url" | "input_audio" | "file" => (CHAT, false),
@@ -514,7 +608,7 @@ fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> (FormatSet
             _ => (ANY, false),
         })
     });
-    by_type.unwrap_or((ANY, false))
+    by_type.unwrap_or(Ok((ANY, false)))
 }
 
 /// Both write the same thinking parts; pi's assistant messages have a `stopReason`, Anthropic's do not.

@@ -2,6 +2,7 @@
 
 pub(super) mod ai_sdk;
 pub(super) mod anthropic;
+pub(super) mod bedrock;
 pub(super) mod gemini;
 pub mod gent;
 pub mod langchain;
@@ -9,3 +10,10 @@ pub(super) mod openai_chat;
 pub(super) mod openai_responses;
 pub(super) mod pi;
 pub mod sharegpt;
+
+use crate::node::Node;
+
+/// Whether a block holds thinking, plain or encrypted.
+pub fn is_thinking_block<N: Node>(block: &N) -> bool {
+    anthropic::is_thinking(block) || bedrock::is_thinking(block)
+}
