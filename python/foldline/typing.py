@@ -71,6 +71,9 @@ Format: TypeAlias = Literal[
     "gent",
     "sharegpt",
     "bedrock_converse",
+    "ai_sdk_ui",
+    "mistral",
+    "cohere",
 ]
 
 #: How sure the detection of a dialect is.
@@ -269,7 +272,8 @@ class StoredTranscript:
     Attributes:
         id: The id of the session or conversation, or one derived from the file name and the position in the file.
         format: The dialect of the messages: ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini``, ``pi``,
-            ``ai_sdk``, ``langchain``, ``gent``, ``sharegpt`` or ``bedrock_converse``.
+            ``ai_sdk``, ``langchain``, ``gent``, ``sharegpt``, ``bedrock_converse``, ``ai_sdk_ui``,
+            ``mistral`` or ``cohere``.
         messages: The messages in their provider's form.
         meta: The data around them: ``path``, ``line``, and by format ``tools``, ``system`` (``instructions`` of
             Responses, ``systemInstruction`` of Gemini). Sessions add ``session_format``, ``entries`` (the entries of

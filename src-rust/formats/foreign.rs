@@ -6,20 +6,20 @@ use crate::node::{Fields, Key, KeySet, Kind, Node};
 
 /// A shape that is refused.
 struct Foreign {
-    /// Whether a value has this shape. `found` are its members under [`MARKS`].
-    is_one: fn(&Marks<'_>) -> bool,
+    /// Whether a value has this shape. `found` are its members under [`MEMBERS`].
+    is_one: fn(&Members<'_>) -> bool,
     /// What it is, and what to do instead.
     detail: &'static str,
 }
 
 /// The members of a value that tell these shapes.
-struct Marks<'a> {
-    /// The kind of the value under a key of [`MARKS`], and its text.
+struct Members<'a> {
+    /// The kind of the value under a key of [`MEMBERS`], and its text.
     kind_of: &'a dyn Fn(Key) -> Option<Kind>,
     text_of: &'a dyn Fn(Key) -> Option<String>,
 }
 
-impl Marks<'_> {
+impl Members<'_> {
     fn is(&self, key: Key, kind: Kind) -> bool {
         (self.kind_of)(key) == Some(kind)
     }
@@ -34,7 +34,7 @@ impl Marks<'_> {
 }
 
 /// The members looked up; one walk tells that a value has none that only these shapes have.
-static MARKS: KeySet<17> = KeySet::new([
+static MEMBERS: KeySet<18> = KeySet::new([
     Key::RUN_TYPE,
     Key::TRACE_ID,
     Key::TRACE_ID_CAMEL,
@@ -53,9 +53,10 @@ static MARKS: KeySet<17> = KeySet::new([
     Key::UUID,
     Key::INPUTS,
     Key::ID,
+    Key::MESSAGES,
 ]);
 
-/// Index of the first key of [`MARKS`] that other shapes have as well.
+/// Index of the first key of [`MEMBERS`] that other shapes have as well.
 const COMMON: usize = 11;
 
 /// The shapes, each with its way out.
@@ -107,18 +108,22 @@ const SHAPES: &[Foreign] = &[
 /// Why a value is refused, if it has one of these shapes.
 pub(super) fn refusal_of<N: Node>(value: &N) -> Option<&'static str> {
     let mut found = Fields::nothing();
-    value.find(&MARKS, &mut found);
-    if found.is_empty_from(0) || (found.is_empty_until(COMMON) && found.under(&MARKS, Key::DATA).is_none()) {
+    value.find(&MEMBERS, &mut found);
+    // A conversation is one whatever else is in it.
+    let is_conversation =
+        found.under(&MEMBERS, Key::MESSAGES).is_some_and(|list: &N| list.kind() == Kind::Array);
+    if is_conversation || (found.is_empty_until(COMMON) && found.under(&MEMBERS, Key::DATA).is_none()) {
         return None;
     }
     let kind_of = |key: Key| {
-        let kind = found.under(&MARKS, key).map(Node::kind);
+        let kind = found.under(&MEMBERS, key).map(Node::kind);
         kind.filter(|kind| *kind != Kind::Null)
     };
-    let text_of =
-        |key: Key| found.under(&MARKS, key).and_then(|value: &N| value.with_text(|text, _| text.to_owned()));
-    let marks = Marks { kind_of: &kind_of, text_of: &text_of };
-    SHAPES.iter().find(|shape| (shape.is_one)(&marks)).map(|shape| shape.detail)
+    let text_of = |key: Key| {
+        found.under(&MEMBERS, key).and_then(|value: &N| value.with_text(|text, _| text.to_owned()))
+    };
+    let members = Members { kind_of: &kind_of, text_of: &text_of };
+    SHAPES.iter().find(|shape| (shape.is_one)(&members)).map(|shape| shape.detail)
 }
 
 /// Refuses a message of such a shape, or with a content part of one.
@@ -174,6 +179,7 @@ mod tests {
             r#"{"type":"user","uuid":"a","message":{}}"#,
             r#"{"author":"a","content":"b"}"#,
             r#"{"inputs":{},"id":"a"}"#,
+            r#"{"id":"a","observations":[],"messages":[]}"#,
             "{}",
         ] {
             assert_eq!(refusal(json), None, "{json}");

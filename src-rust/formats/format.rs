@@ -26,6 +26,12 @@ pub enum Format {
     ShareGpt,
     /// Messages of Amazon Bedrock's Converse API: `toolUse` and `toolResult` blocks.
     BedrockConverse,
+    /// Messages of a user interface of the AI SDK: `tool-NAME` parts with call and result.
+    AiSdkUi,
+    /// Messages of Mistral's chat API: as OpenAI's, with thinking as a list.
+    Mistral,
+    /// Messages of Cohere's chat API: as OpenAI's, with `tool_plan` and documents.
+    Cohere,
 }
 
 impl Format {
@@ -41,6 +47,9 @@ impl Format {
         ("gent", Format::Gent),
         ("sharegpt", Format::ShareGpt),
         ("bedrock_converse", Format::BedrockConverse),
+        ("ai_sdk_ui", Format::AiSdkUi),
+        ("mistral", Format::Mistral),
+        ("cohere", Format::Cohere),
     ];
 
     /// The public name.
@@ -83,9 +92,14 @@ impl Format {
             Format::Gemini => Framing::Gemini,
             Format::BedrockConverse => Framing::Bedrock,
             // Libraries and sessions: requests are written in a provider's dialect.
-            Format::Pi | Format::AiSdk | Format::LangChain | Format::Gent | Format::ShareGpt => {
-                Framing::Unframed
-            }
+            Format::Pi
+            | Format::AiSdk
+            | Format::AiSdkUi
+            | Format::LangChain
+            | Format::Gent
+            | Format::ShareGpt => Framing::Unframed,
+            // What these providers add around a text is not measured.
+            Format::Mistral | Format::Cohere => Framing::Unframed,
         }
     }
 }

@@ -176,6 +176,9 @@ fn read_enveloped<N: Node>(
         Format::Gent => messages::gent::read(message, builder)?,
         Format::ShareGpt => messages::sharegpt::read(message, builder)?,
         Format::BedrockConverse => messages::bedrock::read(envelope, builder)?,
+        Format::AiSdkUi => messages::ai_sdk_ui::read(message, envelope, builder)?,
+        Format::Mistral => messages::mistral::read(message, envelope, builder)?,
+        Format::Cohere => messages::cohere::read(message, envelope, builder)?,
     }
     builder.end_message()
 }

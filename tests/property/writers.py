@@ -7,11 +7,14 @@ from typing import Final
 
 from reference.model import (
     AI_SDK,
+    AI_SDK_UI,
     ANTHROPIC,
     BEDROCK,
+    COHERE,
     GEMINI,
     GENT,
     LANGCHAIN,
+    MISTRAL,
     OPENAI_CHAT,
     OPENAI_RESPONSES,
     SHAREGPT,
@@ -21,6 +24,7 @@ from .bedrock_transcripts import BedrockWriter
 from .library_transcripts import AiSdkWriter, GentWriter, LangChainWriter, ShareGptWriter
 from .native_transcripts import GeminiWriter, ResponsesWriter
 from .transcripts import AnthropicWriter, OpenAIWriter, Writer
+from .variant_transcripts import AiSdkUiWriter, CohereWriter, MistralWriter
 
 WRITERS: Final[dict[str, Callable[[bool], Writer]]] = {
     OPENAI_CHAT: OpenAIWriter,
@@ -32,4 +36,7 @@ WRITERS: Final[dict[str, Callable[[bool], Writer]]] = {
     GENT: GentWriter,
     SHAREGPT: ShareGptWriter,
     BEDROCK: BedrockWriter,
+    AI_SDK_UI: AiSdkUiWriter,
+    MISTRAL: MistralWriter,
+    COHERE: CohereWriter,
 }

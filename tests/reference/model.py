@@ -23,14 +23,18 @@ from .libraries import (
 )
 from .native import read_gemini, read_responses, with_gemini_results
 from .parts import Call, Encrypted, File, Message, Opaque, Part, Reasoning, Result, Text
+from .variants import read_ai_sdk_ui, read_cohere, read_mistral
 
 __all__ = [
     "AI_SDK",
+    "AI_SDK_UI",
     "ANTHROPIC",
     "BEDROCK",
+    "COHERE",
     "GEMINI",
     "GENT",
     "LANGCHAIN",
+    "MISTRAL",
     "OPENAI_CHAT",
     "OPENAI_RESPONSES",
     "SHAREGPT",
@@ -59,6 +63,9 @@ LANGCHAIN: Final = "langchain"
 GENT: Final = "gent"
 SHAREGPT: Final = "sharegpt"
 BEDROCK: Final = "bedrock_converse"
+AI_SDK_UI: Final = "ai_sdk_ui"
+MISTRAL: Final = "mistral"
+COHERE: Final = "cohere"
 
 CALL_TYPES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Anthropic blocks that call a tool. Only the first is answered by another message."""
@@ -76,6 +83,9 @@ def read(messages: Sequence[RawMessage], format: str) -> list[Message]:
         GENT: read_gent,
         SHAREGPT: read_sharegpt,
         BEDROCK: read_bedrock,
+        AI_SDK_UI: read_ai_sdk_ui,
+        MISTRAL: lambda message: read_mistral(message, read_openai),
+        COHERE: lambda message: read_cohere(message, read_openai),
     }
     return [readers[format](message) for message in messages]
 
@@ -142,7 +152,7 @@ def with_results(message: RawMessage, replaced: Mapping[int, str], format: str) 
     copy = dict(message)
     if not replaced:
         return copy
-    if format == OPENAI_CHAT:
+    if format in (OPENAI_CHAT, MISTRAL, COHERE):
         copy["content"] = replaced[0]
         return copy
     if format == SHAREGPT:

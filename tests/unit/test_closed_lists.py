@@ -23,6 +23,7 @@ def test_the_lists_equal_the_documented_ones() -> None:
     assert (
         *("openai_chat", "openai_responses", "anthropic", "gemini"),
         *("pi", "ai_sdk", "langchain", "gent", "sharegpt", "bedrock_converse"),
+        *("ai_sdk_ui", "mistral", "cohere"),
     ) == _core.FORMATS
     assert _core.PROVIDERS == ("openai", "responses", "anthropic", "gemini", "bedrock")
     assert _core.ORIGINS == ("original", "compacted_synthetic", "compacted_modified", "retrieved_history")

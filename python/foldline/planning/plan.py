@@ -109,7 +109,8 @@ def plan(
         system: The system prompt, if it is outside the messages: a text, or content blocks of the dialect. It counts as
             overhead, as a leading system message would, and is never inserted.
         format: ``"openai_chat"``, ``"openai_responses"``, ``"anthropic"``, ``"gemini"``, ``"pi"``, ``"ai_sdk"``,
-            ``"langchain"``, ``"gent"``, ``"sharegpt"``, ``"bedrock_converse"``, or ``"auto"`` to detect it by
+            ``"langchain"``, ``"gent"``, ``"sharegpt"``, ``"bedrock_converse"``, ``"ai_sdk_ui"``, ``"mistral"``,
+            ``"cohere"``, or ``"auto"`` to detect it by
             content (see `detect_format`).
 
     Returns:

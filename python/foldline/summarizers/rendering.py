@@ -38,14 +38,25 @@ _MEDIA: Final = {
     "compaction": "",
 }
 #: Keys of text, in reading order.
-_TEXTS = ("reasoning_content", "thinking", "summary", "text", "Text", "refusal", "content", "parts", "Parts")
+_TEXTS = (
+    "reasoning_content",
+    "thinking",
+    "summary",
+    "text",
+    "Text",
+    "refusal",
+    "content",
+    "parts",
+    "Parts",
+    "tool_plan",
+)
 _REASONING_KEYS = frozenset(("reasoning_content", "thinking"))
 #: Keys of nested messages.
-_HOLDERS = ("data", "kwargs", "messages", "Messages", "tool_response")
+_HOLDERS = ("data", "kwargs", "messages", "Messages", "tool_response", "toolInvocation")
 _CALLS = ("tool_calls", "toolCalls", "tool_call")
 _FUNCTIONS = ("function", "function_call", "functionCall", "toolUse")
 _ARGUMENTS = ("arguments", "args", "input")
-_RESULTS = ("output", "result")
+_RESULTS = ("output", "result", "errorText")
 _RESPONSES = ("functionResponse", "function_response")
 #: Members of Bedrock's blocks that hold a file, or parts.
 _BEDROCK_FILES: Final = {"image": "image", "document": "file", "video": "video", "audio": "audio"}
@@ -148,6 +159,11 @@ def _pieces(value: object, depth: int, kind: PieceKind) -> Iterator[Piece]:
             yield from _pieces(each, depth - 1, kind)
     elif depth and isinstance(value, Mapping):
         type_ = value.get("type")
+        document = value.get("document")
+        if type_ == "document" and isinstance(document, Mapping) and document.get("data") is not None:
+            # Cohere's documents are data, not files.
+            yield Piece(kind, _json(document["data"]))
+            return
         media = _MEDIA.get(type_) if isinstance(type_, str) else None
         if media is not None:
             yield Piece("media", media)
@@ -197,12 +213,19 @@ def _call(part: Mapping[str, Any]) -> Iterator[Piece]:
     """Calls, as ``NAME(ARGUMENTS)``."""
     held = [part[key] for key in _FUNCTIONS if isinstance(part.get(key), Mapping)]
     for call in [*held, part]:
-        name = _word(call, "name", "toolName")
+        name = _word(call, "name", "toolName") or _tool_in_type(call)
         arguments = next((call[key] for key in _ARGUMENTS if call.get(key) is not None), None)
         if name and arguments is not None:
             yield Piece("call", f"{name}({_json(arguments)})")
     if _word(part, "role") == "bashExecution" and _word(part, "command"):
         yield Piece("call", f"bash({part['command']})")
+
+
+def _tool_in_type(part: Mapping[str, Any]) -> str:
+    """The name of a tool in the type of a part, as messages of the AI SDK's user interfaces have it."""
+    type_ = part.get("type")
+    is_part = isinstance(type_, str) and type_.startswith("tool-") and "toolCallId" in part
+    return type_.removeprefix("tool-") if is_part and isinstance(type_, str) else ""
 
 
 def _word(part: Mapping[str, Any], *keys: str) -> str:
