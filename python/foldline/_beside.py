@@ -13,7 +13,7 @@ __all__ = ["beside_arguments", "system_beside", "tools_beside"]
 def system_beside(transcript: StoredTranscript) -> list[dict[str, Any]]:
     """The system text as a leading message of the transcript's dialect, if present."""
     _, system, _ = _context(transcript)
-    key = "parts" if transcript.format == "gemini" else "content"
+    key = "parts" if transcript.format in ("gemini", "ai_sdk_ui") else "content"
     return [] if system is None else [{"role": "system", key: system}]
 
 

@@ -11,6 +11,7 @@ from foldline.errors import FoldlineError, MessageError
 from foldline.planning.plan import PlanOptions
 from foldline.typing import (
     Action,
+    Certainty,
     Conversation,
     CountKind,
     Format,
@@ -633,7 +634,7 @@ def classify(value: object) -> tuple[str, list[str]]: ...
 def is_message(value: object) -> bool: ...
 def detect_format(
     messages: Sequence[Mapping[str, Any]] | bytes, key: str | None = None
-) -> tuple[Format, str, int | None, list[Format]]: ...
+) -> tuple[Format, Certainty, str, int | None, list[Format], tuple[int, list[Format]] | None]: ...
 def request_context(
     around: dict[str, Any], format: FormatOption, count: int
 ) -> tuple[list[Any], Any | None, list[int]]: ...

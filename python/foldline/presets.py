@@ -322,6 +322,12 @@ def _compactor(trigger: Trigger, strategy: Strategy, options: CompactorOptions, 
 # --- Shapes ---------------------------------------------------------------------------------------------
 
 
+#: Dialects whose provider rejects two messages of the model in a row, with the role of the model.
+_ALTERNATING = {"gemini": "model", "bedrock_converse": "assistant"}
+#: Dialects whose provider requires a user message first.
+_USER_FIRST = frozenset(_ALTERNATING) | {"anthropic"}
+
+
 class _CompactSummary:
     """A tagged user message and the model's reply to it."""
 
@@ -329,8 +335,9 @@ class _CompactSummary:
         body = text.strip().removeprefix(COMPACT_SUMMARY).strip()
         told = message_of("user", f"{COMPACT_SUMMARY}\n{body}", request.format)
         answer = message_of("assistant", UNDERSTOOD, request.format)
-        alternates = request.format == "gemini" and following is not None and following.get("role") == "model"
-        return [told] if alternates else [told, answer]
+        speaker = _ALTERNATING.get(request.format)
+        is_models = speaker is not None and following is not None and following.get("role") == speaker
+        return [told] if is_models else [told, answer]
 
     def text(self, message: Message) -> str | None:
         if message.get("role") != "user":
@@ -348,12 +355,16 @@ class _SessionSummary:
     HEADING = re.compile(r"\A#{1,6} Session Summary\b[^\n]*(\n|\Z)")
 
     def messages(self, text: str, request: StrategyRequest, following: Message | None) -> Sequence[Message]:
-        del following
         heading = f"{SESSION_SUMMARY} (Compaction Round {request.round})"
         body = self.HEADING.sub("", text.strip(), count=1).strip()
-        # Anthropic and Gemini require a user message first.
-        role = "user" if request.format in ("anthropic", "gemini") else "assistant"
-        return [message_of(role, f"{heading}\n\n{body}", request.format)]
+        # These require a user message first.
+        role = "user" if request.format in _USER_FIRST else "assistant"
+        told = message_of(role, f"{heading}\n\n{body}", request.format)
+        is_users = following is not None and following.get("role") != "assistant"
+        if request.format == "bedrock_converse" and is_users:
+            # It rejects two messages of the user in a row.
+            return [told, message_of("assistant", UNDERSTOOD, request.format)]
+        return [told]
 
     def text(self, message: Message) -> str | None:
         if message.get("role") not in ("assistant", "model", "user"):
@@ -362,8 +373,8 @@ class _SessionSummary:
         return self.HEADING.sub("", text, count=1).strip() if text.startswith(SESSION_SUMMARY) else None
 
     def is_rest(self, message: Message) -> bool:
-        del message
-        return False
+        is_block = isinstance(message.get("content"), list)
+        return is_block and message.get("role") == "assistant" and text_of(message) == UNDERSTOOD
 
 
 def _behind(mark: str, text: str) -> str | None:

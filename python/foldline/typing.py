@@ -21,6 +21,7 @@ __all__ = [
     "ArrowArray",
     "ArrowStream",
     "AsyncSummarizer",
+    "Certainty",
     "ChatModel",
     "CompactionEvent",
     "CompactionStore",
@@ -61,8 +62,23 @@ __all__ = [
 
 #: The dialect of messages.
 Format: TypeAlias = Literal[
-    "openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "langchain", "gent", "sharegpt"
+    "openai_chat",
+    "openai_responses",
+    "anthropic",
+    "gemini",
+    "pi",
+    "ai_sdk",
+    "langchain",
+    "gent",
+    "sharegpt",
+    "bedrock_converse",
+    "ai_sdk_ui",
+    "mistral",
+    "cohere",
 ]
+
+#: How sure the detection of a dialect is.
+Certainty: TypeAlias = Literal["certain", "likely", "assumed"]
 
 #: A program whose session files `read` knows: ``meta["session_format"]``.
 SessionFormat: TypeAlias = Literal[
@@ -73,7 +89,7 @@ SessionFormat: TypeAlias = Literal[
 FormatOption: TypeAlias = Format | Literal["auto"]
 
 #: A provider whose rules `validate` and `repair` know.
-Provider: TypeAlias = Literal["openai", "responses", "anthropic", "gemini"]
+Provider: TypeAlias = Literal["openai", "responses", "anthropic", "gemini", "bedrock"]
 
 #: The accuracy of a count. ``"exact"``: by the provider's own tokenizer. ``"calibrated"``: fitted, with a stated bound.
 #: ``"estimated"``.
@@ -318,7 +334,8 @@ class StoredTranscript:
     Attributes:
         id: The id of the session or conversation, or one derived from the file name and the position in the file.
         format: The dialect of the messages: ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini``, ``pi``,
-            ``ai_sdk``, ``langchain``, ``gent`` or ``sharegpt``.
+            ``ai_sdk``, ``langchain``, ``gent``, ``sharegpt``, ``bedrock_converse``, ``ai_sdk_ui``,
+            ``mistral`` or ``cohere``.
         messages: The messages in their provider's form.
         meta: The data around them: ``path``, ``line``, and by format ``tools``, ``system`` (``instructions`` of
             Responses, ``systemInstruction`` of Gemini). Sessions add ``session_format``, ``entries`` (the entries of

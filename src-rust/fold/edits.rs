@@ -96,7 +96,7 @@ pub fn edited<N: Node, M: Maker<N>>(
         let inside = |(places, _): &&Located<'_>| places.first() == Some(&PathStep::Field(Key::CONTENT));
         let changes: Vec<Located<'_>> = changes.iter().filter(inside).cloned().collect();
         members.retain(|(key, _)| *key != Key::CONTENT);
-        members.push((Key::CONTENT, without_thinking(maker, &blocks, &changes)?));
+        members.push((Key::CONTENT, without_thinking(maker, &blocks, format, &changes)?));
     }
     marked_as_edited(maker, message, format, members)
 }
@@ -178,6 +178,7 @@ fn changed_items<N: Node, M: Maker<N>>(
 fn without_thinking<N: Node, M: Maker<N>>(
     maker: &M,
     blocks: &N,
+    format: &str,
     changes: &[Located<'_>],
 ) -> std::result::Result<M::Value, M::Error> {
     let mut kept = changed_items(maker, blocks, changes, 1)?;
@@ -185,7 +186,7 @@ fn without_thinking<N: Node, M: Maker<N>>(
     // Changed blocks are results, so never thinking.
     kept.retain(|item| !matches!(item, Item::Given(block) if is_thinking_block(block)));
     if kept.is_empty() && count > 0 {
-        kept.push(Item::New(maker.value(placeholder_block())?));
+        kept.push(Item::New(maker.value(placeholder_block(format))?));
     }
     maker.list(kept)
 }
@@ -196,6 +197,7 @@ fn content_of<N: Node>(change: &ResultEdit) -> Overlay<N> {
     match change.slot.wrapping {
         Wrapping::Bare => Overlay::text(&change.content),
         Wrapping::Under(key) => Overlay::object([(key.as_str(), content())]),
+        Wrapping::Listed(key) => Overlay::List(vec![Overlay::object([(key.as_str(), content())])]),
         Wrapping::Typed { key, is_error } => {
             let kind = Overlay::text(if is_error { "error-text" } else { "text" });
             Overlay::object([("type", Some(kind)), (key.as_str(), content())])
@@ -204,8 +206,10 @@ fn content_of<N: Node>(change: &ResultEdit) -> Overlay<N> {
 }
 
 /// The block that replaces the thinking of a message without other content.
-fn placeholder_block<N: Node>() -> Overlay<N> {
-    Overlay::object([("type", Some(Overlay::text("text"))), ("text", Some(Overlay::text(PLACEHOLDER)))])
+fn placeholder_block<N: Node>(format: &str) -> Overlay<N> {
+    let has_type = format != Format::BedrockConverse.name();
+    let kind = has_type.then(|| Overlay::text("text"));
+    Overlay::object([("type", kind), ("text", Some(Overlay::text(PLACEHOLDER)))])
 }
 
 /// The key that marks a gent iteration as modified; `None` if its origin is already another one.

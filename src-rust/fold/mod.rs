@@ -27,7 +27,7 @@ use crate::evidence::Evidence;
 use crate::plan::{Infeasible, Keep, LastCut, Plan, PlanOptions, Planned, Reason, TrimOptions, replacements};
 use crate::prepared::Prepared;
 use crate::rules::Pins;
-use crate::rules::roles::{Side, has_fillers};
+use crate::rules::roles::{Side, alternates, has_fillers};
 use crate::transcript::{Label, MessageNumbers, MessageSource, Role};
 
 /// A text of the least tokens, by which the cost of the label is measured.
@@ -123,7 +123,12 @@ pub fn begin(
     let summary = |last: LastCut<'_>, check: Interrupt<'_>| {
         let (_, covered) = prepared.numbers().first_numbered(prepared.len());
         let label = Label { covered, carried: last.fixed(), hash: 0 };
-        let least = LEAST_TEXT_TOKENS + count_summary(prepared, &label, "", counter, check)?;
+        // Where the sides must take turns, a filler may have to follow the summary.
+        let filler = match alternates(prepared.format().framing()) {
+            true => count_text_message(prepared, Side::Model, Side::Model.filler(), counter, check)?,
+            false => 0,
+        };
+        let least = LEAST_TEXT_TOKENS + filler + count_summary(prepared, &label, "", counter, check)?;
         floor = last.floor(least);
         Ok(match request.plan.keep {
             Keep::Fit(budget) => budget.saturating_sub(last.base()).min(given).max(least),
@@ -188,11 +193,12 @@ pub fn begin_trim(
     counter: &dyn Counter,
     check: Interrupt<'_>,
 ) -> Result<Begun> {
-    let filler_tokens = if has_fillers(prepared.format().framing(), false) {
-        count_text_message(prepared, Side::User, Side::User.filler(), counter, check)?
-    } else {
-        0
-    };
+    let mut filler_tokens = [0; 2];
+    if has_fillers(prepared.format().framing(), false) {
+        for side in [Side::User, Side::Model] {
+            filler_tokens[side as usize] = count_text_message(prepared, side, side.filler(), counter, check)?;
+        }
+    }
     let options = TrimOptions { filler_tokens, ..options };
     let plan = match prepared.trim_settled(pins, options, counter, check)? {
         Planned::Plan(plan) => *plan,

@@ -27,6 +27,23 @@ pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: 
             let part = Overlay::object([("text", body())]);
             Overlay::object([("role", of("user", "model")), ("parts", Some(Overlay::List(vec![part])))])
         }
+        Ok(Format::BedrockConverse) => {
+            let block = Overlay::object([("text", body())]);
+            Overlay::object([
+                ("role", of("user", "assistant")),
+                ("content", Some(Overlay::List(vec![block]))),
+            ])
+        }
+        Ok(Format::AiSdkUi) => {
+            let part = Overlay::object([("type", Some(Overlay::text("text"))), ("text", body())]);
+            // Version 4 repeats the text as content.
+            let has_content = first.is_some_and(|first| first.get(Key::CONTENT).is_some());
+            Overlay::object([
+                ("role", of("user", "assistant")),
+                ("content", body().filter(|_| has_content)),
+                ("parts", Some(Overlay::List(vec![part]))),
+            ])
+        }
         Ok(Format::LangChain) => {
             let inner = || Overlay::object([("content", body())]);
             match first.map_or(Form::Dict, Form::of) {

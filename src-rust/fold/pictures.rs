@@ -33,6 +33,7 @@ const HOLDERS: &[Key] = &[
     Key::TOOL_RESPONSE,
     Key::FUNCTION_RESPONSE_CAMEL,
     Key::FUNCTION_RESPONSE,
+    Key::TOOL_RESULT_CAMEL,
 ];
 
 /// The placeholder as base64.
@@ -154,7 +155,9 @@ fn changed<N: Node, M: Maker<N>>(
 fn lists_and_holders<N: Node>(object: &N, level: usize) -> Vec<(Key, N)> {
     let is_served = |kind: &str| kind.ends_with("_tool_result") && kind != "tool_result";
     let kind = object.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| is_served(kind)));
-    if object.kind() != Kind::Object || level >= MAX_LEVELS || kind == Some(true) {
+    // A result of Bedrock has a type only if a tool of Bedrock gave it.
+    let has_type = |value: &N| value.get(Key::TOOL_USE_ID_CAMEL).is_some() && value.get(Key::TYPE).is_some();
+    if object.kind() != Kind::Object || level >= MAX_LEVELS || kind == Some(true) || has_type(object) {
         return Vec::new();
     }
     let of_kind = |keys: &'static [Key], kind: Kind| {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::plan::{Plan, plan_mismatch, replacements};
-use crate::rules::roles::{Side, fillers, has_fillers, side};
+use crate::rules::roles::{Side, alternates, fillers, has_fillers, side};
 use crate::transcript::{Binding, Holder, MessageSource, ResultPath, TextHash, Transcript};
 
 /// One message of the folded list.
@@ -55,9 +55,14 @@ pub fn steps(plan: &Plan, source: &dyn MessageSource, has_summary: bool, alterna
         steps.push(Step::Summary);
     }
     steps.extend(kept_in(plan.summary_index..plan.actions.len()));
-    if !plan.folds() || !has_fillers(source.at(0).0.framing, alternate) {
+    if !plan.folds() {
         return steps;
     }
+    let framing = source.at(0).0.framing;
+    if !has_fillers(framing, alternate) {
+        return steps;
+    }
+    let alternate = alternate || alternates(framing);
     let side_at = |i| {
         let (transcript, index) = source.at(i);
         side(transcript, index)

@@ -24,6 +24,14 @@ pub enum Format {
     Gent,
     /// Training conversations: `{"from": "human", "value"}`.
     ShareGpt,
+    /// Messages of Amazon Bedrock's Converse API: `toolUse` and `toolResult` blocks.
+    BedrockConverse,
+    /// Messages of a user interface of the AI SDK: `tool-NAME` parts with call and result.
+    AiSdkUi,
+    /// Messages of Mistral's chat API: as OpenAI's, with thinking as a list.
+    Mistral,
+    /// Messages of Cohere's chat API: as OpenAI's, with `tool_plan` and documents.
+    Cohere,
 }
 
 impl Format {
@@ -38,6 +46,10 @@ impl Format {
         ("langchain", Format::LangChain),
         ("gent", Format::Gent),
         ("sharegpt", Format::ShareGpt),
+        ("bedrock_converse", Format::BedrockConverse),
+        ("ai_sdk_ui", Format::AiSdkUi),
+        ("mistral", Format::Mistral),
+        ("cohere", Format::Cohere),
     ];
 
     /// The public name.
@@ -65,6 +77,7 @@ impl Format {
             Framing::OpenAiResponses => Format::OpenAiResponses,
             Framing::Anthropic => Format::Anthropic,
             Framing::Gemini => Format::Gemini,
+            Framing::Bedrock => Format::BedrockConverse,
             Framing::Unframed => Format::Pi,
         }
     }
@@ -77,10 +90,16 @@ impl Format {
             Format::OpenAiResponses => Framing::OpenAiResponses,
             Format::Anthropic => Framing::Anthropic,
             Format::Gemini => Framing::Gemini,
+            Format::BedrockConverse => Framing::Bedrock,
             // Libraries and sessions: requests are written in a provider's dialect.
-            Format::Pi | Format::AiSdk | Format::LangChain | Format::Gent | Format::ShareGpt => {
-                Framing::Unframed
-            }
+            Format::Pi
+            | Format::AiSdk
+            | Format::AiSdkUi
+            | Format::LangChain
+            | Format::Gent
+            | Format::ShareGpt => Framing::Unframed,
+            // What these providers add around a text is not measured.
+            Format::Mistral | Format::Cohere => Framing::Unframed,
         }
     }
 }

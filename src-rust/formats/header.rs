@@ -98,11 +98,11 @@ impl<N: Node> SimpleMessage<N> {
 pub(super) struct Envelope<N> {
     /// `None` without a role, `Some(None)` if it is not text.
     pub role: Option<Option<RoleName>>,
-    heads: Fields<N, 11>,
+    heads: Fields<N, 12>,
 }
 
 /// The keys looked up; those from index [`TELLING`] on distinguish dialects.
-static HEADS: KeySet<11> = KeySet::new([
+static HEADS: KeySet<12> = KeySet::new([
     Key::ROLE,
     Key::NAME,
     Key::TOOL_CALL_ID,
@@ -114,6 +114,7 @@ static HEADS: KeySet<11> = KeySet::new([
     Key::FUNCTION_CALL,
     Key::TYPE,
     Key::PARTS,
+    Key::TOOL_PLAN,
 ]);
 
 /// Index of the first key after content that distinguishes dialects.

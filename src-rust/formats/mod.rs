@@ -4,6 +4,7 @@
 mod content;
 mod context;
 mod detect;
+mod foreign;
 mod format;
 mod header;
 pub mod messages;
@@ -16,9 +17,10 @@ pub mod jsonl;
 
 pub use context::RequestContext;
 pub use detect::detector::{Detector, Observed};
-pub use detect::{Detected, Reason, detect, detect_at, is_storable};
+pub use detect::{Certainty, Contradiction, Detected, Reason, detect, detect_at, is_storable};
 pub use format::Format;
-pub use messages::anthropic::is_thinking_block;
+pub use messages::bedrock::is_cache_point;
+pub use messages::is_thinking_block;
 pub use wrong_type::not_a_list;
 
 use self::detect::Candidates;
@@ -173,6 +175,10 @@ fn read_enveloped<N: Node>(
         Format::LangChain => messages::langchain::read(message, envelope, builder)?,
         Format::Gent => messages::gent::read(message, builder)?,
         Format::ShareGpt => messages::sharegpt::read(message, builder)?,
+        Format::BedrockConverse => messages::bedrock::read(envelope, builder)?,
+        Format::AiSdkUi => messages::ai_sdk_ui::read(message, envelope, builder)?,
+        Format::Mistral => messages::mistral::read(message, envelope, builder)?,
+        Format::Cohere => messages::cohere::read(message, envelope, builder)?,
     }
     builder.end_message()
 }

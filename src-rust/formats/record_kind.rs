@@ -2,6 +2,7 @@
 //! the name of the file.
 
 use super::detect::is_unit;
+use super::foreign;
 use super::messages::{langchain, openai_responses, sharegpt};
 use super::sessions::session::array_of;
 use super::sessions::{
@@ -114,6 +115,9 @@ fn classify_object<N: Node>(value: &N) -> RecordKind {
         || (!is_common && sharegpt::is_message(value))
     {
         return RecordKind::Message;
+    }
+    if let Some(detail) = foreign::refusal_of(value) {
+        return RecordKind::Unsupported(detail);
     }
     if let Some(session) = session_document(value, is_common) {
         return session;

@@ -3,11 +3,13 @@
 //! The measures are pixels, pages and seconds; the counting room prices them. Only what the measure needs is decoded,
 //! and nothing is fetched: a medium at an address counts as one of usual size.
 
+mod base64;
 mod pdf;
 mod picture;
 mod sort;
 mod sound;
 
+pub use base64::encode as encode_base64;
 pub use picture::{Detail, Picture, base64_size, data_url_size, picture_hash};
 pub use sort::Sort;
 

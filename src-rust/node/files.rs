@@ -4,7 +4,7 @@
 //! part, a media type, a format or a file name says what it is, and so do the first bytes of data, which decide.
 
 use super::{Key, Kind, Node, is_data};
-use crate::media::{Detail, Media, Sort};
+use crate::media::{Detail, Media, Sort, encode_base64};
 
 /// Deepest nesting that is searched.
 const MAX_LEVELS: usize = 16;
@@ -133,6 +133,7 @@ impl Search<'_> {
                     any |= self.value(value, inner, level + 1);
                 }
                 Kind::Array => any |= self.value(value, Stated::default(), level + 1),
+                Kind::Other => any |= self.bytes(key, value, stated),
                 _ => {}
             }
             Ok(())
@@ -159,6 +160,15 @@ impl Search<'_> {
             (self.found)(medium);
         }
         true
+    }
+
+    /// Reports the bytes under a key for data, which SDKs of Python hold; false if there are none.
+    fn bytes<N: Node>(&mut self, key: &str, value: &N, stated: Stated) -> bool {
+        let medium = value.with_bytes(|bytes| {
+            let is_file = is_data_key(key) && !bytes.is_empty();
+            is_file.then(|| Media::of_data(&encode_base64(bytes), stated.sort(), stated.detail))
+        });
+        medium.flatten().map(|medium| (self.found)(medium)).is_some()
     }
 
     /// Reports the file that an object without data refers to, if it says that it is one.

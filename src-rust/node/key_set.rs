@@ -74,7 +74,14 @@ impl<T, const N: usize> Fields<T, N> {
         self.places >> place == 0
     }
 
-    /// The same, ignoring one key.
+    /// Whether all places before this one are empty.
+    #[inline]
+    #[must_use]
+    pub fn is_empty_until(&self, place: usize) -> bool {
+        self.places & ((1 << place) - 1) == 0
+    }
+
+    /// The same as [`Fields::is_empty_from`], ignoring one key.
     #[inline]
     #[must_use]
     pub fn is_empty_from_but_for(&self, place: usize, wanted: &KeySet<N>, key: Key) -> bool {

@@ -147,6 +147,11 @@ pub trait Node: Sized + Clone {
         self.members()?.iter().try_for_each(|(key, value)| read(key, value))
     }
 
+    /// Calls `read` with the content of a bytes object, which JSON does not have. `None` for any other node.
+    fn with_bytes<R>(&self, _: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        None
+    }
+
     /// The value of a boolean node.
     fn as_bool(&self) -> Option<bool>;
 

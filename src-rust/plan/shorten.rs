@@ -186,7 +186,7 @@ impl Shortener<'_> {
     /// Finds the most text that the part `last` of `replaced` may keep; leaves the placeholder if none fits.
     ///
     /// Bisects, since more text costs more. An exact tokenizer is not quite monotone (one more character may merge two
-    /// tokens): the result always fits, and is the longest up to such a merge.
+    /// tokens), so that a little more may fit again: lengths after that are tried one by one, see [`MERGED_TOKENS`].
     fn longest_that_fits(
         &self,
         message: usize,
@@ -210,9 +210,28 @@ impl Shortener<'_> {
                 too_long = middle;
             }
         }
+        let (all, bytes) = (text.chars().count(), text.len().max(1));
+        let tries = (TRIED_BYTES / bytes).min(MAX_TRIES);
+        for more in (too_long + 1..all).take(tries) {
+            let kept = (more.div_ceil(2), more / 2);
+            replaced[place].1 = shortened_text(&text, kept.0, kept.1);
+            let price = self.price(message, replaced, check)?;
+            if price <= room {
+                best = Some((kept, price));
+            } else if price > room.saturating_add(MERGED_TOKENS) {
+                break;
+            }
+        }
         Ok(best)
     }
 }
+
+/// Tokens that a longer text may have less: where a cut moves, few tokens before and after it merge in another way.
+const MERGED_TOKENS: u32 = 4;
+
+/// Lengths that are tried after the bisection, and the bytes that this may count.
+const MAX_TRIES: usize = 64;
+const TRIED_BYTES: usize = 1 << 20;
 
 /// Whether a result is larger than the placeholder: a longer text, or a picture. O(1) on long texts.
 fn outgrows_placeholder(transcript: &Transcript, part: &Part) -> bool {

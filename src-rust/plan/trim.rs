@@ -8,7 +8,7 @@ use super::shorten::Shortener;
 use super::thinking::ThinkingRule;
 use crate::count::counter::Interrupt;
 use crate::error::Result;
-use crate::rules::roles::{Side, has_fillers, side};
+use crate::rules::roles::{Side, alternates, has_fillers, has_results_in_user_turns, side};
 use crate::rules::{Foldability, Structure};
 use crate::transcript::{Binding, Framing, MessageSource, Role};
 
@@ -28,8 +28,8 @@ pub struct TrimOptions {
     pub clear: bool,
     /// Results of the newest group may be shortened.
     pub shorten: bool,
-    /// Tokens of a filler between two messages of the model.
-    pub filler_tokens: u64,
+    /// Tokens of a filler of each side, by [`Side`].
+    pub filler_tokens: [u64; 2],
 }
 
 /// The newest message of the user that is neither a result nor a summary of an earlier fold.
@@ -212,7 +212,7 @@ impl<'a> Walk<'a> {
     /// Whether the provider accepts this as the first message. A message of the head is first in any case, and a
     /// compaction replaces all before it.
     fn is_accepted_first(&self, first: Option<usize>) -> bool {
-        let needs_user = matches!(self.framing, Framing::Anthropic | Framing::Gemini);
+        let needs_user = has_results_in_user_turns(self.framing);
         let begins_with_head = (0..self.structure.head).any(|i| self.is_spoken_head(i));
         !needs_user
             || begins_with_head
@@ -244,7 +244,7 @@ impl<'a> Walk<'a> {
                 && self.may_begin_with(ordinary.or(self.next_ordinary[cut]))
                 && self.is_accepted_first(spoken.or(next));
             if is_admissible {
-                let fillers = seams.fillers_at(cut) * self.options.filler_tokens;
+                let fillers = seams.fillers_at(cut);
                 found.push((cut, costs.as_is - costs.sums.tokens_before(cut) + fillers));
             }
             if cut == structure.len() {
@@ -272,11 +272,13 @@ struct Seams {
     /// For each index the next message from it on that takes a turn, and for each message the one before it.
     next: Vec<Option<usize>>,
     before: Vec<Option<usize>>,
-    /// Whether a message is a turn of the model without calls.
+    /// Whether a message must be followed by one of the other side.
     is_turn: Vec<bool>,
-    /// The last kept message that takes a turn, and the fillers before it.
+    /// The last kept message that takes a turn, and the tokens of the fillers before it.
     last: Option<usize>,
     fillers: u64,
+    /// Tokens of a filler of each side.
+    tokens: [u64; 2],
 }
 
 impl Seams {
@@ -288,6 +290,7 @@ impl Seams {
             is_turn: Vec::new(),
             last: None,
             fillers: 0,
+            tokens: walk.options.filler_tokens,
         };
         if !has_fillers(walk.framing, false) {
             return seams;
@@ -298,32 +301,37 @@ impl Seams {
             let side = side(transcript, index);
             seams.sides.push(side);
             seams.before.push(nearest);
-            seams.is_turn.push(transcript.messages[index].binding == Binding::Turn);
+            let is_turn = transcript.messages[index].binding == Binding::Turn;
+            seams.is_turn.push(is_turn || alternates(walk.framing));
             nearest = side.map_or(nearest, |_| Some(i));
         }
         seams.next = walk.next_where(|i| seams.sides[i].is_some());
         seams
     }
 
-    /// Whether a filler separates `now` from the last kept message.
-    fn needs_filler(&self, now: usize) -> bool {
-        self.last.is_some_and(|last| {
+    /// Tokens of the filler that separates `now` from the last kept message.
+    fn filler_before(&self, now: usize) -> u64 {
+        let is_needed = self.last.is_some_and(|last| {
             self.is_turn[last] && self.sides[last] == self.sides[now] && self.before[now] != Some(last)
-        })
+        });
+        match self.sides[now] {
+            Some(side) if is_needed => self.tokens[side.other() as usize],
+            _ => 0,
+        }
     }
 
     /// The message stays, and all kept so far are before it.
     fn keep(&mut self, i: usize) {
         if self.sides.get(i).is_some_and(Option::is_some) {
-            self.fillers += u64::from(self.needs_filler(i));
+            self.fillers += self.filler_before(i);
             self.last = Some(i);
         }
     }
 
-    /// The fillers of the list that is cut here.
+    /// Tokens of the fillers of the list that is cut here.
     fn fillers_at(&self, cut: usize) -> u64 {
         let next = self.next.get(cut).copied().flatten();
-        self.fillers + u64::from(next.is_some_and(|next| self.needs_filler(next)))
+        self.fillers + next.map_or(0, |next| self.filler_before(next))
     }
 }
 

@@ -126,7 +126,7 @@ pub(super) fn begin_trim<'py>(
         whole_turns,
         clear,
         shorten,
-        filler_tokens: 0,
+        filler_tokens: [0; 2],
     };
     let begun = {
         let counter = &*counter.get().counter;

@@ -104,8 +104,13 @@ fn names(path: &[Key]) -> Vec<&'static str> {
     path.iter().map(|key| key.as_str()).collect()
 }
 
-/// A format, the reason for it, the message that decided it, and all formats that the messages can be in.
-type Found = (&'static str, &'static str, Option<usize>, Vec<&'static str>);
+/// A message with a feature that suggests other formats, and these.
+type Contradicted = (usize, Vec<&'static str>);
+
+/// A format, how sure it is, the reason for it, the message that decided it, all formats that the messages can be in, and
+/// what contradicts it.
+type Found =
+    (&'static str, &'static str, &'static str, Option<usize>, Vec<&'static str>, Option<Contradicted>);
 
 /// The format of a list of messages, or of the bytes of a JSON array.
 ///
@@ -129,8 +134,10 @@ pub(super) fn detect_format(
             Err(_) => find(&PyNode::of(messages), key),
         };
         let found = found.map_err(|error| exception(py, error))?;
-        let candidates = found.candidates.iter().map(|format| format.name()).collect();
-        Ok((found.format.name(), found.reason.name(), found.index, candidates))
+        let names = |formats: &[Format]| formats.iter().map(|format| format.name()).collect::<Vec<_>>();
+        let contradiction = found.contradiction.map(|it| (it.index, names(&it.formats)));
+        let (format, certainty, reason) = (found.format.name(), found.certainty.name(), found.reason.name());
+        Ok((format, certainty, reason, found.index, names(&found.candidates), contradiction))
     })
 }
 

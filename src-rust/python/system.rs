@@ -31,7 +31,8 @@ pub(super) fn set_system(
             text_transcript(live.format().framing(), Role::System, &text.0)
         }
         Err(_) => {
-            let key = if live.format() == Format::Gemini { Key::PARTS } else { Key::CONTENT };
+            let has_parts = matches!(live.format(), Format::Gemini | Format::AiSdkUi);
+            let key = if has_parts { Key::PARTS } else { Key::CONTENT };
             let message = PyDict::new(py);
             message.set_item("role", "system")?;
             message.set_item(key.as_str(), system)?;

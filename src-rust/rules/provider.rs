@@ -14,6 +14,8 @@ pub enum Provider {
     Anthropic,
     /// Gemini's `generateContent`.
     Gemini,
+    /// Amazon Bedrock's Converse API.
+    Bedrock,
 }
 
 impl Provider {
@@ -23,6 +25,7 @@ impl Provider {
         ("responses", Provider::OpenAiResponses),
         ("anthropic", Provider::Anthropic),
         ("gemini", Provider::Gemini),
+        ("bedrock", Provider::Bedrock),
     ];
 
     /// The provider with this name.
@@ -58,6 +61,7 @@ impl Provider {
             Provider::OpenAiResponses => Framing::OpenAiResponses,
             Provider::Anthropic => Framing::Anthropic,
             Provider::Gemini => Framing::Gemini,
+            Provider::Bedrock => Framing::Bedrock,
         }
     }
 }

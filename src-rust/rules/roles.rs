@@ -52,7 +52,7 @@ impl Side {
 /// Whether results are blocks of user messages, so that every message is a turn.
 #[must_use]
 pub fn has_results_in_user_turns(framing: Framing) -> bool {
-    matches!(framing, Framing::Anthropic | Framing::Gemini)
+    matches!(framing, Framing::Anthropic | Framing::Gemini | Framing::Bedrock)
 }
 
 /// The side of a message; `None` if alternation skips it. O(parts of the message).
@@ -64,8 +64,8 @@ pub fn side(transcript: &Transcript, i: usize) -> Option<Side> {
     let says = |kind| matches!(kind, PartKind::Text | PartKind::Image);
     match (message.role, transcript.framing) {
         (Role::System | Role::Developer, _) => None,
-        (Role::Assistant, Framing::Anthropic | Framing::Gemini) => Some(Side::Model),
-        (_, Framing::Anthropic | Framing::Gemini) => Some(Side::User),
+        (Role::Assistant, framing) if has_results_in_user_turns(framing) => Some(Side::Model),
+        (_, framing) if has_results_in_user_turns(framing) => Some(Side::User),
         (Role::Tool | Role::Other, _) => None,
         (Role::User, _) => Some(Side::User),
         (Role::Assistant, Framing::OpenAiResponses) => {
@@ -95,11 +95,17 @@ pub(super) fn is_filler(transcript: &Transcript, i: usize) -> bool {
 /// The source of a message of a new list: its index in the old one, `None` for a summary.
 pub type Place = Option<usize>;
 
-/// Whether a new list may need fillers: after a turn of Gemini's model without calls, and with `alternate`, between two
-/// turns of one side.
+/// Whether the provider itself requires the sides to take turns: Bedrock refuses two messages of one side in a row.
+#[must_use]
+pub fn alternates(framing: Framing) -> bool {
+    framing == Framing::Bedrock
+}
+
+/// Whether a new list may need fillers: after a turn of Gemini's model without calls, and with `alternate` or where the
+/// provider [`alternates`], between two turns of one side.
 #[must_use]
 pub fn has_fillers(framing: Framing, alternate: bool) -> bool {
-    alternate || framing == Framing::Gemini
+    alternate || alternates(framing) || framing == Framing::Gemini
 }
 
 /// The fillers that a new list needs to be accepted like the old one, as (index in the new list to insert before,

@@ -1,9 +1,9 @@
 //! Calls that a provider answers itself, in the blocks of its model's messages, and their results: Anthropic's server
-//! tools and MCP connector, Gemini's code execution and server-side tools.
+//! tools and MCP connector, Gemini's code execution and server-side tools, the system tools of Bedrock.
 //!
 //! A result belongs in the turn of its call. At Anthropic a turn consists of consecutive messages of the assistant, and
 //! of the user's messages between them that consist of results: a paused turn is continued by the next request, and a
-//! call beside one of the caller's tools runs after that tool's result. At Gemini it is one message. A call of the last
+//! call beside one of the caller's tools runs after that tool's result. At Gemini and Bedrock it is one message. A call of the last
 //! turn may still be unanswered.
 
 use std::collections::{HashMap, HashSet, VecDeque};

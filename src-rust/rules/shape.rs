@@ -2,6 +2,7 @@
 
 use super::provider::Provider;
 use crate::error::Result;
+use crate::formats::is_cache_point;
 use crate::node::{Key, Kind, Node};
 
 /// The properties of one message.
@@ -25,7 +26,7 @@ pub struct Shape {
     pub id: Option<String>,
     /// Responses: items of its type must have an id.
     pub needs_id: bool,
-    /// Anthropic: number of its blocks with a mark for the prompt cache.
+    /// Anthropic and Bedrock: number of its blocks with, or as, a mark for the prompt cache.
     pub cache_marks: usize,
 }
 
@@ -46,6 +47,10 @@ impl Shape {
             Provider::OpenAiResponses => shape.read_item(message),
             Provider::Anthropic => {
                 let count = |blocks: &N| count_marks(blocks, true);
+                shape.cache_marks = content.as_ref().map_or(0, count);
+            }
+            Provider::Bedrock => {
+                let count = |blocks: &N| count_cache_points(blocks);
                 shape.cache_marks = content.as_ref().map_or(0, count);
             }
             Provider::Gemini => {}
@@ -126,7 +131,7 @@ fn is_plain<N: Node>(message: &N, provider: Provider) -> bool {
     let taken: &[&str] = match provider {
         Provider::OpenAiChat => &["role", "content", "tool_calls"],
         Provider::OpenAiResponses => &["type", "role", "content"],
-        Provider::Anthropic => &["role", "content"],
+        Provider::Anthropic | Provider::Bedrock => &["role", "content"],
         Provider::Gemini => &["role", "parts"],
     };
     let is_odd = |value: &N| match value.kind() {
@@ -154,6 +159,18 @@ fn count_marks<N: Node>(blocks: &N, enters: bool) -> usize {
                 count += count_marks(&inner, false);
             }
         }
+        Ok(())
+    });
+    // A list that lost items in the meantime has no further ones.
+    drop(walked);
+    count
+}
+
+/// Number of blocks that are marks for the prompt cache.
+fn count_cache_points<N: Node>(blocks: &N) -> usize {
+    let mut count = 0;
+    let walked = blocks.each_item(|_, block| {
+        count += usize::from(block.kind() == Kind::Object && is_cache_point(block));
         Ok(())
     });
     // A list that lost items in the meantime has no further ones.

@@ -213,6 +213,8 @@ pub enum Wrapping {
     Bare,
     /// An object with the text under a key.
     Under(Key),
+    /// A list of one object with the text under a key.
+    Listed(Key),
     /// An object with the text under a key and the `type` of a text, or of an error text.
     Typed {
         /// The key of the text.
@@ -298,6 +300,8 @@ pub enum Framing {
     Anthropic,
     /// Gemini contents.
     Gemini,
+    /// Messages of Amazon Bedrock's Converse API.
+    Bedrock,
     /// A session format that is not sent to a provider directly.
     Unframed,
 }

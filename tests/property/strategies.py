@@ -11,7 +11,20 @@ from typing import Any, Final, get_args
 from hypothesis import strategies as st
 
 from reference.counters import HEURISTICS, Counter
-from reference.model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, read
+from reference.model import (
+    AI_SDK,
+    AI_SDK_UI,
+    ANTHROPIC,
+    BEDROCK,
+    COHERE,
+    GEMINI,
+    GENT,
+    LANGCHAIN,
+    MISTRAL,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    read,
+)
 from reference.planner import Keep, KeepKind, Planner
 from reference.rules import Rules
 
@@ -23,10 +36,11 @@ PROVIDERS: Final = {
     OPENAI_RESPONSES: "responses",
     ANTHROPIC: "anthropic",
     GEMINI: "gemini",
+    BEDROCK: "bedrock",
 }
 SENT: Final = tuple(PROVIDERS)
 """Dialects that a provider accepts directly."""
-FORMATS: Final = (*SENT, AI_SDK, LANGCHAIN, GENT)
+FORMATS: Final = (*SENT, AI_SDK, AI_SDK_UI, LANGCHAIN, GENT, MISTRAL, COHERE)
 SIZES: Final = (0, 1, 3, 8, 20, 40, 41, 42, 80, 160, 300)
 RESERVES: Final = (0, 0, 5, 25, 100)
 FRACTIONS: Final = (0.1, 0.25, 0.3, 0.4, 0.5, 0.75, 0.9, 1.0)

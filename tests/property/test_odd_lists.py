@@ -30,7 +30,7 @@ COUNTER: Final = fl.TokenCounter("chars/4")
 
 SUMMARY: Final = "What came before."
 
-LIBRARIES: Final = ("ai_sdk", "langchain", "gent")
+WRITTEN: Final = ("ai_sdk", "langchain", "gent", "bedrock_converse")
 
 #: The errors that are left to a list with odd values but known roles.
 REFUSED: Final = frozenset({"ambiguous_format", "unsupported_format"})
@@ -40,9 +40,9 @@ REFUSED: Final = frozenset({"ambiguous_format", "unsupported_format"})
 def lists(shared: Path) -> dict[str, list[list[Json]]]:
     """Recorded lists of every dialect; written ones of those that nobody recorded."""
     draw = random.Random("libraries")
-    written = {each: [random_sample(draw, formats=(each,)).messages for _ in range(60)] for each in LIBRARIES}
+    written = {each: [random_sample(draw, formats=(each,)).messages for _ in range(60)] for each in WRITTEN}
     found = recorded(shared) | written
-    assert set(found) == {"openai_chat", "openai_responses", "anthropic", "gemini", "pi", *LIBRARIES}
+    assert set(found) == {"openai_chat", "openai_responses", "anthropic", "gemini", "pi", *WRITTEN}
     return found
 
 
@@ -123,7 +123,7 @@ def test_a_transcript_reads_message_by_message_what_it_reads_whole(lists: dict[s
 
 def test_whatever_is_broken_becomes_valid(lists: dict[str, list[list[Json]]]) -> None:
     """What is valid stays as it is, no text is lost, and a second repair does nothing."""
-    sent = {format: lists[format] for format in lists if format in PROVIDERS and format not in (*LIBRARIES, "pi")}
+    sent = {format: lists[format] for format in lists if format in PROVIDERS}
     taken: Counter[str] = Counter()
     valid = 0
     for draw, format, messages in drawn(sent, cases("broken_lists"), "broken"):

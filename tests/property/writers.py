@@ -5,11 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from reference.model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, SHAREGPT
+from reference.model import (
+    AI_SDK,
+    AI_SDK_UI,
+    ANTHROPIC,
+    BEDROCK,
+    COHERE,
+    GEMINI,
+    GENT,
+    LANGCHAIN,
+    MISTRAL,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    SHAREGPT,
+)
 
+from .bedrock_transcripts import BedrockWriter
 from .library_transcripts import AiSdkWriter, GentWriter, LangChainWriter, ShareGptWriter
 from .native_transcripts import GeminiWriter, ResponsesWriter
 from .transcripts import AnthropicWriter, OpenAIWriter, Writer
+from .variant_transcripts import AiSdkUiWriter, CohereWriter, MistralWriter
 
 WRITERS: Final[dict[str, Callable[[bool], Writer]]] = {
     OPENAI_CHAT: OpenAIWriter,
@@ -20,4 +35,8 @@ WRITERS: Final[dict[str, Callable[[bool], Writer]]] = {
     LANGCHAIN: LangChainWriter,
     GENT: GentWriter,
     SHAREGPT: ShareGptWriter,
+    BEDROCK: BedrockWriter,
+    AI_SDK_UI: AiSdkUiWriter,
+    MISTRAL: MistralWriter,
+    COHERE: CohereWriter,
 }

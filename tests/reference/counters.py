@@ -15,7 +15,20 @@ from decimal import Decimal
 from typing import Any, Final, Protocol
 
 from . import media
-from .model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, SHAREGPT
+from .model import (
+    AI_SDK,
+    AI_SDK_UI,
+    ANTHROPIC,
+    BEDROCK,
+    COHERE,
+    GEMINI,
+    GENT,
+    LANGCHAIN,
+    MISTRAL,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    SHAREGPT,
+)
 from .native import SERVED_CODE
 from .parts import Call, Encrypted, File, Message, Opaque, Part, Reasoning, Result, Text
 
@@ -228,7 +241,11 @@ FRAMING: Final = {
     OPENAI_RESPONSES: Framing(per_message=4, per_item=0, per_call=11, per_list=3),
     ANTHROPIC: Framing(per_message=4, per_call=38, per_result=18, per_list=3, prices=media.ANTHROPIC),
     GEMINI: Framing(per_system=2, per_assistant=1, per_item=0, per_call=3, per_result=4, prices=media.GOOGLE),
+    BEDROCK: Framing(per_message=4, per_call=38, per_result=18, per_list=3, prices=media.ANTHROPIC),
     AI_SDK: Framing(),
+    AI_SDK_UI: Framing(),
+    MISTRAL: Framing(),
+    COHERE: Framing(),
     LANGCHAIN: Framing(),
     GENT: Framing(),
     SHAREGPT: Framing(),

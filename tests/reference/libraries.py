@@ -270,6 +270,10 @@ def summary_of(text: str, format: str, first: Mapping[str, Any]) -> dict[str, An
         is_go = "Messages" in first
         names = ("Messages", "Origin") if is_go else ("messages", "origin")
         return dict(zip(names, ([inner], "compacted_synthetic"), strict=True))
+    if format == "ai_sdk_ui":
+        return {"role": "user", "parts": [{"type": "text", "text": text}]}
+    if format == "bedrock_converse":
+        return {"role": "user", "content": [{"text": text}]}
     if format == "sharegpt":
         return {"from": "user" if first.get("from") in ("user", "assistant") else "human", "value": text}
     if format == "langchain":

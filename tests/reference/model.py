@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from .bedrock import read_bedrock, with_bedrock_results
 from .contents import compact, keyed_text, parts_of, picture_or_file, result_of, typed, unknown
 from .libraries import (
     read_ai_sdk,
@@ -22,13 +23,18 @@ from .libraries import (
 )
 from .native import read_gemini, read_responses, with_gemini_results
 from .parts import Call, Encrypted, File, Message, Opaque, Part, Reasoning, Result, Text
+from .variants import read_ai_sdk_ui, read_cohere, read_mistral
 
 __all__ = [
     "AI_SDK",
+    "AI_SDK_UI",
     "ANTHROPIC",
+    "BEDROCK",
+    "COHERE",
     "GEMINI",
     "GENT",
     "LANGCHAIN",
+    "MISTRAL",
     "OPENAI_CHAT",
     "OPENAI_RESPONSES",
     "SHAREGPT",
@@ -56,6 +62,10 @@ AI_SDK: Final = "ai_sdk"
 LANGCHAIN: Final = "langchain"
 GENT: Final = "gent"
 SHAREGPT: Final = "sharegpt"
+BEDROCK: Final = "bedrock_converse"
+AI_SDK_UI: Final = "ai_sdk_ui"
+MISTRAL: Final = "mistral"
+COHERE: Final = "cohere"
 
 CALL_TYPES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Anthropic blocks that call a tool. Only the first is answered by another message."""
@@ -72,6 +82,10 @@ def read(messages: Sequence[RawMessage], format: str) -> list[Message]:
         LANGCHAIN: read_langchain,
         GENT: read_gent,
         SHAREGPT: read_sharegpt,
+        BEDROCK: read_bedrock,
+        AI_SDK_UI: read_ai_sdk_ui,
+        MISTRAL: lambda message: read_mistral(message, read_openai),
+        COHERE: lambda message: read_cohere(message, read_openai),
     }
     return [readers[format](message) for message in messages]
 
@@ -138,7 +152,7 @@ def with_results(message: RawMessage, replaced: Mapping[int, str], format: str) 
     copy = dict(message)
     if not replaced:
         return copy
-    if format == OPENAI_CHAT:
+    if format in (OPENAI_CHAT, MISTRAL, COHERE):
         copy["content"] = replaced[0]
         return copy
     if format == SHAREGPT:
@@ -153,6 +167,8 @@ def with_results(message: RawMessage, replaced: Mapping[int, str], format: str) 
         return with_ai_sdk_results(message, replaced)
     if format == LANGCHAIN:
         return with_langchain_results(message, replaced)
+    if format == BEDROCK:
+        return with_bedrock_results(message, replaced)
     if format == GENT:
         return with_gent_results(message, replaced)
     blocks, ordinal = [], 0

@@ -1,7 +1,7 @@
 """Calls that the provider answers itself, and their results: Anthropic's server tools, Gemini's code; see `validity`.
 
 Of Anthropic's messages, those of the assistant that follow each other are one turn, also where a message of the user
-that has only results of tools stands between them. At Gemini each content is a turn of its own.
+that has only results of tools stands between them. At Gemini and Bedrock each message is a turn of its own.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .bedrock import served
 from .model import RawMessage
 from .native import member
 
@@ -17,7 +18,7 @@ Problem = tuple[int, str]
 
 def served_problems(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
     """The calls and results of server tools that are apart."""
-    if provider not in ("anthropic", "gemini"):
+    if provider not in ("anthropic", "gemini", "bedrock"):
         return []
     turns = _turns(messages, provider)
     problems: list[Problem] = []
@@ -82,6 +83,8 @@ def _has_only_results(message: RawMessage) -> bool:
 def _pieces(message: RawMessage, provider: str) -> list[tuple[str, Any]]:
     """The calls and results of server tools in a message, in order."""
     found: list[tuple[str, Any]] = []
+    if provider == "bedrock":
+        return served(message)
     if provider == "gemini":
         for part in message["parts"]:
             if member(part, "executableCode") is not None:

@@ -11,12 +11,13 @@ from itertools import pairwise
 from typing import Final
 
 from .counters import Counter
-from .model import ANTHROPIC, GEMINI, RawMessage, read
+from .model import ANTHROPIC, BEDROCK, GEMINI, RawMessage
+from .parts import Message, Text
 from .planner import Planner
 from .rules import HEAD_ROLES
 
-FILLER: Final = {"role": "user", "parts": [{"text": "Go on."}]}
-"""Between two turns of Gemini's model that were no neighbours."""
+FILLERS: Final = {"user": "Go on.", "assistant": "Understood."}
+"""Between two messages of the other side that were no neighbours."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,9 @@ class _Attempt(Planner):
         return not self.options.start_on_user or not free or self.is_users(free[0])
 
     def is_accepted(self, kept: Sequence[int]) -> bool:
-        """Anthropic and Gemini: the first message after the instructions is a user's, or a compaction."""
+        """Anthropic, Gemini and Bedrock: the first message after the instructions is a user's, or a compaction."""
         spoken = [i for i in kept if self.read[i].role not in HEAD_ROLES]
-        if self.format not in (ANTHROPIC, GEMINI) or (spoken and spoken[0] < self.rules.head):
+        if self.format not in (ANTHROPIC, GEMINI, BEDROCK) or (spoken and spoken[0] < self.rules.head):
             return True
         return bool(spoken) and (self.read[spoken[0]].role == "user" or spoken[0] == self.rules.compaction)
 
@@ -129,24 +130,24 @@ class _Attempt(Planner):
             and self.is_accepted(self.kept(cut))
         ]
 
-    def fillers(self, kept: Sequence[int]) -> int:
-        """How many turns of Gemini's model need a filler after them."""
-        if self.format != GEMINI:
-            return 0
+    def fillers(self, kept: Sequence[int]) -> list[str]:
+        """The role of each filler: after a turn of Gemini's model, at Bedrock between any two of one side."""
+        if self.format not in (GEMINI, BEDROCK):
+            return []
         spoken = [index for index in kept if self.read[index].role not in HEAD_ROLES]
         every = [index for index in range(self.n) if self.read[index].role not in HEAD_ROLES]
-        return sum(
-            self.read[one].binding == "turn"
-            and self.read[other].role == "assistant"
-            and every.index(other) != every.index(one) + 1
-            for one, other in pairwise(spoken)
-        )
+        parted = [pair for pair in pairwise(spoken) if every.index(pair[1]) != every.index(pair[0]) + 1]
+        if self.format == GEMINI:
+            parted = [(one, other) for one, other in parted if self.read[one].binding == "turn"]
+            return ["user" for _, other in parted if self.read[other].role == "assistant"]
+        sides = [(self.read[one].role == "assistant", self.read[other].role == "assistant") for one, other in parted]
+        return ["user" if other else "assistant" for one, other in sides if one == other]
 
     def price(self, cut: int) -> int:
         """All tokens sent with this cut."""
         kept = self.kept(cut)
-        filler = self.counter.message(read([FILLER], GEMINI)[0]) if self.fillers(kept) else 0
-        return self.overhead + sum(self.tokens[index] for index in kept) + self.fillers(kept) * filler
+        between = [Message(role, (Text(FILLERS[role]),)) for role in self.fillers(kept)]
+        return self.overhead + sum(self.tokens[index] for index in kept) + sum(map(self.counter.message, between))
 
     def sparing(self) -> list[int]:
         """The admissible cuts that spare the newest group."""

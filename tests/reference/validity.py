@@ -6,18 +6,20 @@ Validators return `(index, code)` pairs, each at most once, in order.
 |---|---|
 | `call_unanswered` | a message with a call that has no answer where the provider expects it |
 | `result_without_call` | a message with a result that answers no call that the provider allows it to answer |
-| `first_not_user` | Anthropic, Gemini: the first message after a leading system text |
+| `first_not_user` | Anthropic, Gemini, Bedrock: the first message after a leading system text |
 | `result_after_text` | Anthropic: a user message with a result block after another block |
+| `empty_content` | Bedrock: no content, only marks for the prompt cache, or a blank text |
 | `empty_content` | Anthropic: no content, or an empty text block; a final assistant message may be empty |
 | `empty_content` | Responses, Gemini: a message without content, a turn without parts, a part without a member |
 | `empty_content` | OpenAI Chat: null or an empty list as content, with nothing else that speaks; Responses: no output |
 | `empty_calls` | OpenAI Chat: `tool_calls` is an empty list |
 | `empty_name` | all: a call whose name is an empty text (Gemini: a response too); OpenAI Chat: an empty participant |
-| `error_without_content` | Anthropic: a `tool_result` with `is_error` and no content |
-| `too_many_cache_marks` | Anthropic: the fifth block with `cache_control`, and later ones |
+| `error_without_content` | Anthropic, Bedrock: the result of a failed call without content |
+| `too_many_cache_marks` | Anthropic, Bedrock: the fifth mark for the prompt cache, and later ones |
 | `bad_id` | Responses: a call or output without an id |
 | `bad_id` | Anthropic: an id of a call or result that is not `[a-zA-Z0-9_-]{1,64}` |
-| `duplicate_id` | OpenAI Chat, Anthropic, Gemini: two calls of one message with the same id |
+| `bad_id`, `bad_name` | Bedrock: an id that is not `[a-zA-Z0-9_.:-]{1,64}`, a name that is not `[a-zA-Z0-9_-]{1,64}` |
+| `duplicate_id` | OpenAI Chat, Anthropic, Gemini, Bedrock: two calls of one message with the same id |
 | `duplicate_id` | Responses: an item whose id an earlier item has, a call whose `call_id` an earlier call has |
 | `unknown_role` | a role that the API does not know |
 | `unknown_item` | Responses: an item of an unknown type |
@@ -28,7 +30,7 @@ Validators return `(index, code)` pairs, each at most once, in order.
 | `served_result_without_call` | Anthropic, Gemini: the result of a server tool without a call before it in its turn |
 | `served_result_misplaced` | Anthropic, Gemini: the result of a server tool outside a message of the model |
 | `ends_with_assistant` | with `no_prefill`: the last message is the model's, and no paused turn of Anthropic |
-| `roles_not_alternating` | with `alternate`: the second of two messages of one side |
+| `roles_not_alternating` | Bedrock, and others with `alternate`: the second of two messages of one side |
 | `system_not_first` | with `single_system`: a system message that is not the first of the list |
 """
 
@@ -39,6 +41,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from .bedrock import bedrock_problems
 from .model import RawMessage
 from .native import KNOWN, OUTPUTS
 from .native_validity import gemini_problems, responses_problems
@@ -67,6 +70,7 @@ def validate(
         "responses": responses_problems,
         "anthropic": anthropic_problems,
         "gemini": gemini_problems,
+        "bedrock": bedrock_problems,
     }[provider]
     problems = find(messages)
     if alternate:
@@ -113,7 +117,7 @@ def _turn(message: RawMessage, provider: str) -> str | None:
     role = message.get("role", "user")
     if provider == "gemini":
         return None if role == "system" else "model" if role == "model" else "user"
-    if provider == "anthropic":
+    if provider in ("anthropic", "bedrock"):
         return None if role in ("system", "developer") else "model" if role == "assistant" else "user"
     if message.get("type", "message") != "message" or role not in ("user", "assistant"):
         return None

@@ -22,9 +22,10 @@ NOT_COPIES = {"reading/_sessions.py", "typing.py"}
 def test_the_lists_equal_the_documented_ones() -> None:
     assert (
         *("openai_chat", "openai_responses", "anthropic", "gemini"),
-        *("pi", "ai_sdk", "langchain", "gent", "sharegpt"),
+        *("pi", "ai_sdk", "langchain", "gent", "sharegpt", "bedrock_converse"),
+        *("ai_sdk_ui", "mistral", "cohere"),
     ) == _core.FORMATS
-    assert _core.PROVIDERS == ("openai", "responses", "anthropic", "gemini")
+    assert _core.PROVIDERS == ("openai", "responses", "anthropic", "gemini", "bedrock")
     assert _core.ORIGINS == ("original", "compacted_synthetic", "compacted_modified", "retrieved_history")
     assert _core.ENCODINGS == ("o200k_base", "cl100k_base", "o200k_harmony", "p50k_base", "r50k_base")
     assert _core.PROVIDER_OF_FORMAT == {
@@ -32,6 +33,7 @@ def test_the_lists_equal_the_documented_ones() -> None:
         "openai_responses": "responses",
         "anthropic": "anthropic",
         "gemini": "gemini",
+        "bedrock_converse": "bedrock",
     }
     assert typing.ORIGINS is _core.ORIGINS
 

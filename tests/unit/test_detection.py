@@ -20,7 +20,7 @@ from unit.samples import (
     user,
 )
 
-PLAIN = ("openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk")
+PLAIN = ("openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "bedrock_converse")
 TOOL_CALL = {"type": "tool-call", "toolCallId": "a", "toolName": "go", "args": {}}
 TOOL_RESULT = {"type": "tool-result", "toolCallId": "a", "toolName": "go", "result": 1}
 
@@ -145,3 +145,46 @@ def test_bad_json_is_reported() -> None:
 def test_a_named_format_is_not_detected() -> None:
     assert fl.analyze([{"messages": [user()]}], format="gent").format == "gent"
     assert fl.analyze([user()], format="ai_sdk").format == "ai_sdk"
+
+
+@pytest.mark.parametrize(
+    ("messages", "format", "certainty"),
+    [
+        ([], "openai_chat", "assumed"),
+        ([user()], "openai_chat", "assumed"),
+        ([{"role": "developer", "content": "a"}], "openai_chat", "assumed"),
+        ([user([{"type": "image_url", "image_url": {"url": "x"}}])], "openai_chat", "likely"),
+        ([user([{"type": "input_text", "text": "a"}])], "openai_responses", "likely"),
+        ([assistant([{"type": "thinking", "thinking": "a"}])], "anthropic", "likely"),
+        ([user([{"text": "a"}])], "bedrock_converse", "likely"),
+        ([openai_call()], "openai_chat", "certain"),
+        ([anthropic_call()], "anthropic", "certain"),
+        ([{"role": "user", "parts": [{"text": "a"}]}], "gemini", "certain"),
+        ([{"type": "human", "content": "a"}], "langchain", "certain"),
+        ([{"type": "reasoning", "summary": []}], "openai_responses", "certain"),
+    ],
+)
+def test_the_certainty_is_reported(messages: list[Dict], format: str, certainty: str) -> None:
+    found = fl.detect_format(messages)
+    assert (found.format, found.certainty, found.contradiction) == (format, certainty, None)
+
+
+def test_the_place_of_the_list_makes_a_format_likely() -> None:
+    assert fl.detect_format([user()], key="input").certainty == "likely"
+    assert fl.detect_format([openai_call()], key="input").certainty == "certain"
+
+
+def test_what_was_ignored_is_reported() -> None:
+    picture = user([{"type": "input_image", "image_url": "x"}])
+    for messages, index in (
+        ([openai_call(), openai_result(), picture], 2),
+        ([picture, openai_call(), openai_result()], 0),
+        ([user(), assistant([*picture["content"]], tool_calls=openai_call()["tool_calls"])], 1),
+    ):
+        found = fl.detect_format(messages)
+        assert (found.format, found.certainty) == ("openai_chat", "certain")
+        assert found.contradiction == fl.planning.Contradiction(index, ("openai_responses",))
+    both = user([{"type": "input_text", "text": "a"}, {"type": "image_url", "image_url": {"url": "x"}}])
+    found = fl.detect_format([both])
+    assert (found.format, found.certainty) == ("openai_responses", "likely")
+    assert found.contradiction == fl.planning.Contradiction(0, ("openai_chat",))

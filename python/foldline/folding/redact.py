@@ -22,7 +22,7 @@ _STRUCTURE: Final = frozenset(
     )
 )
 #: Keys of tool arguments and tool results: every string below them is text.
-_PAYLOADS: Final = frozenset(("arguments", "args", "input", "response", "value"))
+_PAYLOADS: Final = frozenset(("arguments", "args", "input", "response", "value", "json"))
 
 
 def as_redactor(redact: object) -> Redact | None:

@@ -91,7 +91,7 @@ def _message(message: Message, format: FormatOption, is_last: bool) -> Message |
     function = message.get("function_call")  # the older form of OpenAI's calls
     if isinstance(function, Mapping) and not _is_object(function.get("arguments")):
         del new["function_call"]
-    key = "parts" if format == "gemini" else "content"
+    key = "parts" if format in ("gemini", "ai_sdk_ui") else "content"
     parts = message.get(key)
     if isinstance(parts, (list, tuple)):
         left = [part for n, part in enumerate(parts) if not _is_cut_off(part, is_last and n == len(parts) - 1)]

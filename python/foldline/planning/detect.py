@@ -5,9 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foldline import _core
-from foldline.typing import Format, FormatOption, Messages
+from foldline.typing import Certainty, Format, FormatOption, Messages
 
-__all__ = ["DetectedFormat", "detect_format", "dialect_for"]
+__all__ = ["Contradiction", "DetectedFormat", "detect_format", "dialect_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A feature of a message that suggests other dialects than the detected one; it is read as an unknown part.
+
+    Attributes:
+        index: Index of the first message with such a feature.
+        formats: The dialects that it suggests.
+    """
+
+    index: int
+    formats: tuple[Format, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +29,9 @@ class DetectedFormat:
 
     Attributes:
         format: The dialect, as for the option ``format``.
+        certainty: ``certain``: roles, calls, results or types of messages fit no other dialect. ``likely``: they fit
+            several, and another part, or the key of the list, suggests this one. ``assumed``: several dialects write
+            these messages the same way, and this one is the default.
         reason: The deciding feature, a stable code: ``role``, ``tool_calls`` (calls outside the content),
             ``content_part`` (the type of a part), ``item_type`` (that of an item of Responses), ``parts`` (instead of
             content), ``message_type`` (a type instead of a role), ``iteration`` (contains whole messages), ``place``
@@ -23,12 +39,15 @@ class DetectedFormat:
             are read as OpenAI chat.
         index: Index of the deciding message; None with ``plain`` and ``place``.
         candidates: Every dialect that fits all the messages.
+        contradiction: What was ignored, if anything; None otherwise.
     """
 
     format: Format
+    certainty: Certainty
     reason: str
     index: int | None
     candidates: tuple[Format, ...]
+    contradiction: Contradiction | None = None
 
 
 def detect_format(messages: Messages | bytes, *, key: str | None = None) -> DetectedFormat:
@@ -42,17 +61,19 @@ def detect_format(messages: Messages | bytes, *, key: str | None = None) -> Dete
     Raises:
         MessageError: ``ambiguous_format``: no dialect fits the roles, calls and results of all the messages, and the
             detail names the closest ones (other parts are clues only: a part of another dialect is an unknown part);
-            ``unsupported_format``: foldline does not read this dialect; ``not_a_list``; ``bad_json``.
+            ``unsupported_format``: foldline does not read this dialect, which the detail names with the way out;
+            ``not_a_list``; ``bad_json``.
 
     Examples:
         >>> import foldline as fl
         >>> call = {"type": "tool-call", "toolCallId": "a", "toolName": "go", "args": {}}
         >>> found = fl.detect_format([{"role": "user", "content": "Go."}, {"role": "assistant", "content": [call]}])
-        >>> found.format, found.reason, found.index
-        ('ai_sdk', 'content_part', 1)
+        >>> found.format, found.certainty, found.reason, found.index
+        ('ai_sdk', 'certain', 'content_part', 1)
     """
-    dialect, reason, index, candidates = _core.detect_format(messages, key)
-    return DetectedFormat(dialect, reason, index, tuple(candidates))
+    dialect, certainty, reason, index, candidates, contradiction = _core.detect_format(messages, key)
+    against = None if contradiction is None else Contradiction(contradiction[0], tuple(contradiction[1]))
+    return DetectedFormat(dialect, certainty, reason, index, tuple(candidates), against)
 
 
 def dialect_for(messages: Messages, format: FormatOption) -> FormatOption:

@@ -109,7 +109,9 @@ def plan(
         system: The system prompt, if it is outside the messages: a text, or content blocks of the dialect. It counts as
             overhead, as a leading system message would, and is never inserted.
         format: ``"openai_chat"``, ``"openai_responses"``, ``"anthropic"``, ``"gemini"``, ``"pi"``, ``"ai_sdk"``,
-            ``"langchain"``, ``"gent"``, ``"sharegpt"``, or ``"auto"`` to detect it by content (see `detect_format`).
+            ``"langchain"``, ``"gent"``, ``"sharegpt"``, ``"bedrock_converse"``, ``"ai_sdk_ui"``, ``"mistral"``,
+            ``"cohere"``, or ``"auto"`` to detect it by
+            content (see `detect_format`).
 
     Returns:
         A `Plan`, falsy if nothing is to be done, or `Infeasible`.

@@ -27,7 +27,7 @@ def validate(
 
     Args:
         messages: The messages.
-        provider: ``"openai"``, ``"responses"``, ``"anthropic"`` or ``"gemini"``.
+        provider: ``"openai"``, ``"responses"``, ``"anthropic"``, ``"gemini"`` or ``"bedrock"``.
         alternate: User and assistant must alternate, the user first, as chat templates of open models require. Calls,
             results with a role of their own, reasoning and system messages are skipped.
         single_system: At most one system message is allowed, as the first.

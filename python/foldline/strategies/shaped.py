@@ -36,6 +36,10 @@ def message_of(role: str, text: str, format: FormatOption) -> dict[str, Any]:
     if format == "openai_responses":
         kind = "output_text" if role == "assistant" else "input_text"
         return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+    if format == "ai_sdk_ui":
+        return {"role": role, "parts": [{"type": "text", "text": text}]}
+    if format == "bedrock_converse":
+        return {"role": role, "content": [{"text": text}]}
     if format == "pi" and role == "assistant":
         return {"role": role, "content": [{"type": "text", "text": text}]}
     return {"role": role, "content": text}

@@ -38,15 +38,29 @@ _MEDIA: Final = {
     "compaction": "",
 }
 #: Keys of text, in reading order.
-_TEXTS = ("reasoning_content", "thinking", "summary", "text", "Text", "refusal", "content", "parts", "Parts")
+_TEXTS = (
+    "reasoning_content",
+    "thinking",
+    "summary",
+    "text",
+    "Text",
+    "refusal",
+    "content",
+    "parts",
+    "Parts",
+    "tool_plan",
+)
 _REASONING_KEYS = frozenset(("reasoning_content", "thinking"))
 #: Keys of nested messages.
-_HOLDERS = ("data", "kwargs", "messages", "Messages", "tool_response")
+_HOLDERS = ("data", "kwargs", "messages", "Messages", "tool_response", "toolInvocation")
 _CALLS = ("tool_calls", "toolCalls", "tool_call")
-_FUNCTIONS = ("function", "function_call", "functionCall")
+_FUNCTIONS = ("function", "function_call", "functionCall", "toolUse")
 _ARGUMENTS = ("arguments", "args", "input")
-_RESULTS = ("output", "result")
+_RESULTS = ("output", "result", "errorText")
 _RESPONSES = ("functionResponse", "function_response")
+#: Members of Bedrock's blocks that hold a file, or parts.
+_BEDROCK_FILES: Final = {"image": "image", "document": "file", "video": "video", "audio": "audio"}
+_BEDROCK_TEXTS: Final = {"citationsContent": "content", "guardContent": "text", "reasoningContent": "reasoningText"}
 _FILES = ("inlineData", "inline_data", "fileData", "file_data")
 _RESULT_TYPES = ("tool", "function", "toolResult", "ToolMessage", "tool_response")
 _ROLES: Final = {
@@ -145,6 +159,11 @@ def _pieces(value: object, depth: int, kind: PieceKind) -> Iterator[Piece]:
             yield from _pieces(each, depth - 1, kind)
     elif depth and isinstance(value, Mapping):
         type_ = value.get("type")
+        document = value.get("document")
+        if type_ == "document" and isinstance(document, Mapping) and document.get("data") is not None:
+            # Cohere's documents are data, not files.
+            yield Piece(kind, _json(document["data"]))
+            return
         media = _MEDIA.get(type_) if isinstance(type_, str) else None
         if media is not None:
             yield Piece("media", media)
@@ -167,6 +186,18 @@ def _said(value: Mapping[str, Any], depth: int, kind: PieceKind) -> Iterator[Pie
         yield Piece("result" if _ROLES.get(speaker) == "TOOL" else kind, value["value"])
     for key in _TEXTS:
         yield from _pieces(value.get(key), depth - 1, "reasoning" if key in _REASONING_KEYS else kind)
+    for key, within in _BEDROCK_TEXTS.items():
+        held = value.get(key)
+        if isinstance(held, Mapping):
+            said = "reasoning" if key == "reasoningContent" else kind
+            yield from _pieces(held.get(within), depth - 1, said)
+    for key, name in _BEDROCK_FILES.items():
+        held = value.get(key)
+        if isinstance(held, Mapping) and isinstance(held.get("source"), Mapping):
+            yield Piece("media", name)
+            # A document may be given as text.
+            yield from _pieces(held["source"].get("text"), depth - 1, kind)
+            yield from _pieces(held["source"].get("content"), depth - 1, kind)
     for key in _FILES:
         held = value.get(key)
         if isinstance(held, Mapping):
@@ -182,12 +213,19 @@ def _call(part: Mapping[str, Any]) -> Iterator[Piece]:
     """Calls, as ``NAME(ARGUMENTS)``."""
     held = [part[key] for key in _FUNCTIONS if isinstance(part.get(key), Mapping)]
     for call in [*held, part]:
-        name = _word(call, "name", "toolName")
+        name = _word(call, "name", "toolName") or _tool_in_type(call)
         arguments = next((call[key] for key in _ARGUMENTS if call.get(key) is not None), None)
         if name and arguments is not None:
             yield Piece("call", f"{name}({_json(arguments)})")
     if _word(part, "role") == "bashExecution" and _word(part, "command"):
         yield Piece("call", f"bash({part['command']})")
+
+
+def _tool_in_type(part: Mapping[str, Any]) -> str:
+    """The name of a tool in the type of a part, as messages of the AI SDK's user interfaces have it."""
+    type_ = part.get("type")
+    is_part = isinstance(type_, str) and type_.startswith("tool-") and "toolCallId" in part
+    return type_.removeprefix("tool-") if is_part and isinstance(type_, str) else ""
 
 
 def _word(part: Mapping[str, Any], *keys: str) -> str:
@@ -206,6 +244,14 @@ def _results(part: Mapping[str, Any], depth: int) -> Iterator[Piece]:
             yield Piece("result", _json(value))
         else:
             yield from _pieces(value, depth - 1, "result")
+    result = part.get("toolResult")
+    if isinstance(result, Mapping):
+        content = result.get("content")
+        for item in content if isinstance(content, (list, tuple)) else [content]:
+            if isinstance(item, Mapping) and item.get("json") is not None:
+                yield Piece("result", _json(item["json"]))
+            else:
+                yield from _pieces(item, depth - 1, "result")
     for key in _RESPONSES:
         response = part.get(key)
         if isinstance(response, Mapping) and response.get("response") is not None:

@@ -219,6 +219,7 @@ impl FramingCost {
             Framing::OpenAiResponses => Self::OPENAI_RESPONSES,
             Framing::Anthropic => Self::ANTHROPIC,
             Framing::Gemini => Self::GEMINI_CONTENTS,
+            Framing::Bedrock => Self::BEDROCK,
             Framing::Unframed => Self::NONE,
         }
     }

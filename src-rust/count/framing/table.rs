@@ -174,6 +174,15 @@ impl FramingCost {
         ..Self::NONE
     };
 
+    /// Messages of Bedrock's Converse API under an encoding, without a known model. Most of its models are Claude's, so it
+    /// is priced as Anthropic's; not measured (2026-11).
+    pub const BEDROCK: FramingCost = FramingCost {
+        tools: ToolsCost { accuracy: Accuracy::ESTIMATED, ..Self::CLAUDE.tools },
+        text: Accuracy::ESTIMATED,
+        calls: Accuracy::ESTIMATED,
+        ..Self::ANTHROPIC
+    };
+
     /// gpt-4o and gpt-4.1, chat. Requests, 2026-11. A call and its result cost the name twice plus 5; two calls in one
     /// message cost 17 more, since they are wrapped into one (one request).
     pub const OPENAI_GPT_4O: FramingCost = FramingCost {

@@ -12,8 +12,9 @@ pub(super) mod detector;
 
 use super::Format;
 use super::content::some;
+use super::foreign;
 use super::header::{Envelope, RoleName};
-use super::messages::{ai_sdk, langchain, openai_responses, sharegpt};
+use super::messages::{ai_sdk, ai_sdk_ui, bedrock, cohere, langchain, mistral, openai_responses, sharegpt};
 use crate::error::{Error, Result};
 use crate::meter::READINGS;
 use crate::node::{Key, Kind, Node};
@@ -62,8 +63,16 @@ const AI_SDK: FormatSet = FormatSet::of(Format::AiSdk);
 const LANGCHAIN: FormatSet = FormatSet::of(Format::LangChain);
 const GENT: FormatSet = FormatSet::of(Format::Gent);
 const SHARE_GPT: FormatSet = FormatSet::of(Format::ShareGpt);
+const BEDROCK: FormatSet = FormatSet::of(Format::BedrockConverse);
+const AI_SDK_UI: FormatSet = FormatSet::of(Format::AiSdkUi);
+const MISTRAL: FormatSet = FormatSet::of(Format::Mistral);
+const COHERE: FormatSet = FormatSet::of(Format::Cohere);
+/// The dialects with the calls and results of OpenAI chat. Those of Mistral and Cohere are read as that unless a part of
+/// their own is there.
+const CHAT_LIKE: FormatSet = CHAT.or(Format::Mistral).or(Format::Cohere);
 /// The dialects of a message that has no feature but its role.
-const PLAIN: FormatSet = FormatSet(OPENAI.0 | ANTHROPIC.0 | GEMINI.0 | PI.0 | AI_SDK.0);
+const PLAIN: FormatSet =
+    FormatSet(OPENAI.0 | ANTHROPIC.0 | GEMINI.0 | PI.0 | AI_SDK.0 | BEDROCK.0 | CHAT_LIKE.0);
 
 /// The feature that decided the dialect of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,11 +118,47 @@ impl Reason {
     }
 }
 
+/// How sure a detection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// The structure fits no other dialect: roles, calls, results, types of messages.
+    Certain,
+    /// The structure fits several, and another feature suggests this one: a part, or the key of the list.
+    Likely,
+    /// Several dialects write these messages the same way, and this one is the default.
+    Assumed,
+}
+
+impl Certainty {
+    /// Every certainty with its stable code.
+    pub const ALL: &'static [(&'static str, Certainty)] =
+        &[("certain", Certainty::Certain), ("likely", Certainty::Likely), ("assumed", Certainty::Assumed)];
+
+    /// The stable code.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, certainty)| *certainty == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// A feature that suggests other dialects than the detected one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The first message with one.
+    pub index: usize,
+    /// The dialects that it suggests.
+    pub formats: Vec<Format>,
+}
+
 /// The detected dialect of a list, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detected {
     /// The dialect.
     pub format: Format,
+    /// How sure it is.
+    pub certainty: Certainty,
+    /// What was ignored: the parts of that message are read as unknown ones.
+    pub contradiction: Option<Contradiction>,
     /// The feature that decided.
     pub reason: Reason,
     /// Index of the message that decided; `None` if none did.
@@ -135,17 +180,21 @@ struct Hints {
 struct Clue {
     suggested: FormatSet,
     reason: Reason,
+    /// What a clue after the first suggested, if it contradicts that one.
+    against: FormatSet,
 }
 
 impl Clue {
-    const NONE: Clue = Clue { suggested: ANY, reason: Reason::Plain };
+    const NONE: Clue = Clue { suggested: ANY, reason: Reason::Plain, against: NONE };
 
     /// Follows a second clue, unless it contradicts the first.
     #[inline]
     fn follow(&mut self, suggested: FormatSet, reason: Reason) {
         let both = self.suggested.and(suggested);
-        if both != NONE && both != self.suggested {
-            *self = Clue { suggested: both, reason };
+        if both == NONE {
+            self.against = suggested;
+        } else if both != self.suggested {
+            *self = Clue { suggested: both, reason, ..*self };
         }
     }
 }
@@ -191,6 +240,10 @@ pub(super) struct Candidates {
     format: Format,
     /// The last message that excluded a dialect, with the reason.
     telling: Option<(usize, Reason)>,
+    /// The first message with a clue that was ignored, and what it suggested.
+    contradiction: Option<(usize, FormatSet)>,
+    /// The first message that suggested something, by index.
+    suggesting: usize,
 }
 
 impl Candidates {
@@ -202,7 +255,15 @@ impl Candidates {
             _ => None,
         };
         let format = place.unwrap_or(Format::OpenAiChat);
-        Candidates { place, left: ANY, suggested: ANY, format, telling: None }
+        Candidates {
+            place,
+            left: ANY,
+            suggested: ANY,
+            format,
+            telling: None,
+            contradiction: None,
+            suggesting: 0,
+        }
     }
 
     /// Observes message `i`.
@@ -227,7 +288,8 @@ impl Candidates {
     #[inline]
     fn note(&mut self, i: usize, hints: Hints) -> Result<()> {
         let is_known = self.left.and(hints.left) == self.left
-            && self.suggested.and(hints.clue.suggested) == self.suggested;
+            && self.suggested.and(hints.clue.suggested) == self.suggested
+            && hints.clue.against == NONE;
         if is_known { Ok(()) } else { self.narrow(i, hints) }
     }
 
@@ -250,6 +312,7 @@ impl Candidates {
             left.and(hints.clue.suggested),
         ];
         self.suggested = followed.into_iter().find(|set| *set != NONE).unwrap_or(left);
+        self.note_contradictions(i, was_suggested, hints.clue);
         self.format = self.preferred();
         if left != was_left && hints.reason != Reason::Plain {
             self.telling = Some((i, hints.reason));
@@ -257,6 +320,22 @@ impl Candidates {
             self.telling = Some((i, hints.clue.reason));
         }
         Ok(())
+    }
+
+    /// Notes what was ignored: the clue of message `i`, a second one in it, or an earlier one.
+    fn note_contradictions(&mut self, i: usize, was_suggested: FormatSet, clue: Clue) {
+        let is_ignored = |set: FormatSet| self.suggested.and(set) == NONE;
+        let found = if is_ignored(was_suggested) {
+            Some((self.suggesting, was_suggested))
+        } else if is_ignored(clue.suggested) {
+            Some((i, clue.suggested))
+        } else {
+            Some((i, clue.against)).filter(|(_, set)| *set != NONE && is_ignored(*set))
+        };
+        self.contradiction = self.contradiction.or(found);
+        if was_suggested == ANY || is_ignored(was_suggested) {
+            self.suggesting = i;
+        }
     }
 
     /// The dialect of the messages so far.
@@ -273,14 +352,27 @@ impl Candidates {
     /// The dialect with the reason.
     fn detected(&self) -> Detected {
         let format = self.format();
-        let candidates: Vec<Format> = self.suggested.formats().collect();
+        let candidates: Vec<Format> = without_variants(self.suggested).formats().collect();
         let (reason, index) = match self.telling {
             _ if candidates.len() > 1 && self.place == Some(format) => (Reason::Place, None),
             Some((index, reason)) => (reason, Some(index)),
             None => (Reason::Plain, None),
         };
-        Detected { format, reason, index, candidates }
+        let certainty = match () {
+            () if without_variants(self.left) == FormatSet::of(format) => Certainty::Certain,
+            () if candidates.len() == 1 || self.place == Some(format) => Certainty::Likely,
+            () => Certainty::Assumed,
+        };
+        let contradiction = self
+            .contradiction
+            .map(|(index, set)| Contradiction { index, formats: without_variants(set).formats().collect() });
+        Detected { format, certainty, contradiction, reason, index, candidates }
     }
+}
+
+/// A set without the variants of OpenAI chat, if that is in it: it is read as the latter.
+fn without_variants(set: FormatSet) -> FormatSet {
+    if set.has(Format::OpenAiChat) { FormatSet(set.0 & !(MISTRAL.0 | COHERE.0)) } else { set }
 }
 
 /// Detects the dialect of an array node of messages. Reads all of them: a later one may contradict an earlier one.
@@ -326,8 +418,15 @@ fn hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hints> {
 /// [`hints_of`] for messages with more features than role and calls.
 #[inline(never)]
 fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hints> {
-    if let (Some(parts), None) = (envelope.get(Key::PARTS), envelope.get(Key::CONTENT)) {
-        return by_parts(envelope, parts);
+    if let Some(parts) = envelope.get(Key::PARTS) {
+        match envelope.get(Key::CONTENT) {
+            None => return by_parts(envelope, parts),
+            // Version 4 of the AI SDK repeats the text of a message as its content.
+            Some(content) if content.kind() != Kind::Array && ai_sdk_ui::has_form(parts) => {
+                return Ok(Hints::only(AI_SDK_UI, Reason::Parts));
+            }
+            Some(_) => {}
+        }
     }
     let is_type = |kind: &N| kind.with_text(|kind, _| langchain::is_type(kind)) == Some(true);
     if envelope.get(Key::TYPE).is_some_and(is_type) && langchain::is_message(message) {
@@ -338,6 +437,11 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
     }
     if envelope.role.is_none() && sharegpt::has_form(message) {
         return Ok(Hints::only(SHARE_GPT, Reason::MessageType));
+    }
+    if envelope.role.is_none()
+        && let Some(detail) = foreign::refusal_of(message)
+    {
+        return Err(foreign::refused(detail, ""));
     }
     let mut hints = by_role(envelope.role.flatten(), has_parts_of_results(envelope));
     if is_unreadable(envelope) {
@@ -353,6 +457,9 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
         hints.narrow(RESPONSES, Reason::ItemType)?;
     }
     hints = with_calls(hints, envelope)?;
+    if envelope.get(Key::TOOL_PLAN).is_some_and(|plan| plan.kind() == Kind::String) {
+        hints.narrow(COHERE, Reason::ToolCalls)?;
+    }
     if envelope.get(Key::TOOL_CALLS_CAMEL).is_some_and(|calls| calls.len() > 0) {
         hints.narrow(AI_SDK, Reason::ToolCalls)?;
     }
@@ -362,7 +469,7 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
             hints.narrow(RESPONSES, Reason::ItemType)?;
         }
         if content.kind() == Kind::Array {
-            content.each_item(|_, part| match by_part(message, envelope, part) {
+            content.each_item(|_, part| match by_part(message, envelope, part)? {
                 (found, true) => hints.narrow(found, Reason::ContentPart),
                 (found, false) => {
                     hints.clue.follow(found, Reason::ContentPart);
@@ -386,7 +493,7 @@ fn with_calls<N: Node>(mut hints: Hints, envelope: &Envelope<N>) -> Result<Hints
     if envelope.get(Key::TOOL_CALLS).is_some_and(|calls| calls.len() > 0)
         || some(envelope.get(Key::FUNCTION_CALL)).is_some()
     {
-        hints.narrow(CHAT, Reason::ToolCalls)?;
+        hints.narrow(CHAT_LIKE, Reason::ToolCalls)?;
     }
     Ok(hints)
 }
@@ -395,8 +502,9 @@ fn with_calls<N: Node>(mut hints: Hints, envelope: &Envelope<N>) -> Result<Hints
 #[inline]
 fn by_role(role: Option<RoleName>, has_parts_of_results: bool) -> Hints {
     let left = match role {
-        Some(RoleName::Tool) if has_parts_of_results => CHAT.or(Format::AiSdk),
-        Some(RoleName::Tool | RoleName::Function) => CHAT,
+        Some(RoleName::Tool) if has_parts_of_results => CHAT_LIKE.or(Format::AiSdk),
+        Some(RoleName::Tool) => CHAT_LIKE,
+        Some(RoleName::Function) => CHAT,
         Some(RoleName::Developer) => OPENAI,
         Some(RoleName::ToolResult | RoleName::BashExecution) => PI,
         _ => return Hints::only(PLAIN, Reason::Plain),
@@ -465,32 +573,31 @@ fn by_unit<N: Node>(unit: &N) -> Result<Hints> {
     Err(Error::message("ambiguous_format", "messages", detail))
 }
 
-/// A message with `parts` is Gemini's, unless all its parts have a `type` of those libraries that write both.
+/// A message with `parts` is Gemini's, unless all its parts have a type of the AI SDK's user interfaces.
 fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Hints> {
     let is_assistant = envelope.role == Some(Some(RoleName::Assistant));
-    let lacks_type = |part: &N| {
-        let is_known = part.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| is_library_part(kind)));
-        if is_known == Some(true) { None } else { Some(()) }
-    };
-    if is_assistant || (parts.len() > 0 && parts.find_item(lacks_type).is_none()) {
-        let detail = "has parts, but is not a Gemini content";
+    if ai_sdk_ui::has_form(parts) || (is_assistant && parts.kind() == Kind::Array && parts.is_empty()) {
+        return Ok(Hints::only(AI_SDK_UI, Reason::Parts));
+    }
+    if is_assistant {
+        let detail =
+            "has parts of the assistant, which are neither Gemini's nor of the AI SDK: name its format";
         return Err(Error::message("unsupported_format", "parts", detail));
     }
     Ok(Hints::only(GEMINI, Reason::Parts))
 }
 
-/// Part types of libraries that write `parts` as Gemini does (the AI SDK's messages of a user interface).
-fn is_library_part(kind: &str) -> bool {
-    matches!(kind, "text" | "reasoning" | "file" | "source-url" | "source-document" | "step-start")
-        || matches!(kind, "dynamic-tool" | "tool-invocation" | "source")
-        || kind.starts_with("tool-")
-        || kind.starts_with("data-")
-}
-
 /// The dialects possible for a message with this content part, and whether it is structure: a call or a result.
-fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> (FormatSet, bool) {
-    let by_type = part.get(Key::TYPE).and_then(|kind| {
-        kind.with_text(|kind, _| match kind {
+///
+/// # Errors
+/// `unsupported_format` for a part of a dialect that foldline does not read.
+fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> Result<(FormatSet, bool)> {
+    let Some(kind) = part.get(Key::TYPE) else {
+        let is_bedrock = if part.kind() == Kind::Object { bedrock::is_own_block(part) } else { None };
+        return Ok(is_bedrock.map_or((ANY, false), |is_structure| (BEDROCK, is_structure)));
+    };
+    let by_type = kind.with_text(|kind, _| {
+        Ok(match kind {
             "text" => (ANY, false),
             _ if ai_sdk::is_own_part(part, kind) => (AI_SDK, kind.starts_with("tool-")),
             "image_url" | "input_audio" | "file" => (CHAT, false),
@@ -498,10 +605,8 @@ fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> (FormatSet
             "input_image" | "input_file" => (RESPONSES, false),
             // Some services that speak OpenAI chat accept these as well.
             "input_text" | "output_text" if envelope.get(Key::TOOL_CALLS).is_none() => (RESPONSES, false),
-            // Mistral writes its thinking as a list of chunks, in messages of OpenAI chat.
-            "thinking" if part.get(Key::THINKING).is_some_and(|chunks| chunks.kind() == Kind::Array) => {
-                (CHAT, false)
-            }
+            "thinking" if mistral::thinking(part).is_some() => (MISTRAL, false),
+            "document" if cohere::is_document(part) => (COHERE, false),
             "tool_use" | "tool_result" | "server_tool_use" | "mcp_tool_use" => {
                 (anthropic_or_pi(message), true)
             }
@@ -511,10 +616,13 @@ fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> (FormatSet
             "compaction" => (ANTHROPIC, true),
             "toolCall" => (PI, true),
             kind if kind.ends_with("_tool_result") => (ANTHROPIC, true),
-            _ => (ANY, false),
+            kind => match foreign::refusal_of_part(kind) {
+                Some(detail) => return Err(foreign::refused(detail, "content")),
+                None => (ANY, false),
+            },
         })
     });
-    by_type.unwrap_or((ANY, false))
+    by_type.unwrap_or(Ok((ANY, false)))
 }
 
 /// Both write the same thinking parts; pi's assistant messages have a `stopReason`, Anthropic's do not.
@@ -602,9 +710,9 @@ mod tests {
         let detail =
             "ambiguous_format: message 0 looks like openai_chat or openai_responses, message 1 like gemini";
         assert_eq!(found(mixed, None), Err(detail.to_owned()));
-        let foreign = r#"[{"role":"assistant","parts":[{"type":"text","text":"a"}]}]"#;
+        let foreign = r#"[{"role":"assistant","parts":[{"text":"a"}]}]"#;
         assert!(found(foreign, None).unwrap_err().starts_with("unsupported_format"));
-        let foreign = r#"[{"role":"user","parts":[{"type":"text","text":"a"}]}]"#;
-        assert!(found(foreign, None).unwrap_err().starts_with("unsupported_format"));
+        let of_interface = r#"[{"role":"user","parts":[{"type":"text","text":"a"}]}]"#;
+        assert_eq!(found(of_interface, None), Ok("ai_sdk_ui"));
     }
 }

@@ -49,7 +49,7 @@ fn known(block_type: &str) -> PartType {
 }
 
 /// Whether a block holds thinking, plain or encrypted.
-pub fn is_thinking_block<N: Node>(block: &N) -> bool {
+pub(super) fn is_thinking<N: Node>(block: &N) -> bool {
     let block_type = block.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind)));
     matches!(block_type, Some(PartType::Thinking | PartType::RedactedThinking))
 }

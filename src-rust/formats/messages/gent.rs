@@ -9,7 +9,7 @@
 //! belongs to the head. Its metadata can pin it (`gent:importance_score` of at least [`PIN_IMPORTANCE`]), and its
 //! origin marks the summary of an earlier fold (`compacted_synthetic`).
 
-use super::{ai_sdk, anthropic, openai_chat};
+use super::{ai_sdk, anthropic, bedrock, cohere, mistral, openai_chat};
 use crate::error::{Error, Result};
 use crate::formats::Format;
 use crate::formats::content::{block_result_content, call_arguments, each_item, odd_part};
@@ -124,6 +124,9 @@ fn read_foreign<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
         Format::OpenAiChat => openai_chat::read(message, &envelope, inside),
         Format::Anthropic => anthropic::read(&envelope, inside),
         Format::AiSdk => ai_sdk::read(&envelope, inside),
+        Format::BedrockConverse => bedrock::read(&envelope, inside),
+        Format::Mistral => mistral::read(message, &envelope, inside),
+        Format::Cohere => cohere::read(message, &envelope, inside),
         other => {
             let detail = format!("an iteration cannot hold messages of {}", other.name());
             Err(Error::message("unsupported_format", "", detail))

@@ -14,6 +14,17 @@ pub(in crate::formats) fn read<N: Node>(
     envelope: &Envelope<N>,
     builder: &mut impl Build<N>,
 ) -> Result<()> {
+    read_with(message, envelope, builder, read_part)
+}
+
+/// Reads a message of this dialect, or of one that writes some content parts in its own way.
+#[inline(always)]
+pub(super) fn read_with<N: Node, B: Build<N>>(
+    message: &N,
+    envelope: &Envelope<N>,
+    builder: &mut B,
+    read_part: impl FnMut(&N, u32, &mut B) -> Result<()>,
+) -> Result<()> {
     let role = envelope.role()?;
     builder.begin_message(role.common())?;
     if role.common() == Role::Tool {
@@ -55,7 +66,7 @@ enum PartType {
     Nothing,
 }
 
-fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<()> {
+pub(super) fn read_part<N: Node, B: Build<N>>(part: &N, _: u32, builder: &mut B) -> Result<()> {
     let known = part.get(Key::TYPE).and_then(|kind| {
         kind.with_text(|kind, _| match kind {
             "text" | "input_text" | "output_text" => PartType::Text,

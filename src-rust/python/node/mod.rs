@@ -9,7 +9,7 @@ pub(super) mod text;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::type_object::PyTypeCheck;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use self::c_api::each_member;
 use self::text::{PyText, length_of, text_of};
@@ -122,6 +122,10 @@ impl Node for PyNode<'_> {
                 found.note(at, PyNode(value.to_owned()));
             }
         });
+    }
+
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        self.0.cast::<PyBytes>().ok().map(|bytes| read(bytes.as_bytes()))
     }
 
     #[inline(always)]

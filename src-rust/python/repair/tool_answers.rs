@@ -44,6 +44,18 @@ pub(super) fn answer<'py>(call: &Bound<'py, PyAny>, provider: Provider) -> PyRes
             answer.set_item("content", INTERRUPTED)?;
             answer.set_item("is_error", true)?;
         }
+        Provider::Bedrock => {
+            if let Some(call) = field(call, "toolUse")? {
+                copy_id(&call, "toolUseId", "toolUseId")?;
+            }
+            let text = PyDict::new(py);
+            text.set_item("text", INTERRUPTED)?;
+            answer.set_item("content", PyList::new(py, [text])?)?;
+            answer.set_item("status", "error")?;
+            let block = PyDict::new(py);
+            block.set_item("toolResult", answer)?;
+            return Ok(block.into_any());
+        }
         Provider::Gemini => {
             let camel = field(call, "functionCall")?;
             let name = if camel.is_some() { "functionResponse" } else { "function_response" };

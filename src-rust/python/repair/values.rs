@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use super::tool_answers::answer;
+use crate::formats::is_cache_point;
 use crate::node::{Key, Kind, Node, changed};
 use crate::python::gate::exception;
 use crate::python::node::PyNode;
@@ -27,6 +28,9 @@ const GEMINI_CALLS: [&str; 8] = [
 
 /// The types of Anthropic's blocks that are calls.
 const ANTHROPIC_CALLS: [&str; 3] = ["tool_use", "server_tool_use", "mcp_tool_use"];
+
+/// The members of a Bedrock block that have an id.
+const BEDROCK_CALLS: [&str; 2] = ["toolUse", "toolResult"];
 
 /// The separator of joined texts.
 const BETWEEN: &str = "\n\n";
@@ -106,12 +110,30 @@ pub(super) fn built<'py>(
         (_, [Block::Unmarked(message, marks)]) => {
             let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
             if let Some(blocks) = field(&copy, "content")? {
-                copy.set_item("content", unmarked(&blocks, &mut marks.clone())?)?;
+                let mut left = *marks;
+                let new = match provider {
+                    Provider::Bedrock => without_cache_points(&blocks, left)?,
+                    _ => unmarked(&blocks, &mut left)?,
+                };
+                copy.set_item("content", new)?;
             }
             Ok(copy.into_any())
         }
         _ => making.assembled(draft),
     }
+}
+
+/// Blocks of Bedrock without the first `left` that are marks for the prompt cache.
+fn without_cache_points<'py>(blocks: &Bound<'py, PyAny>, mut left: usize) -> PyResult<Bound<'py, PyAny>> {
+    let new = PyList::empty(blocks.py());
+    for block in items(blocks)? {
+        if left > 0 && is_dict(&block) && is_cache_point(&PyNode::of(block.clone())) {
+            left -= 1;
+        } else {
+            new.append(block)?;
+        }
+    }
+    Ok(new.into_any())
 }
 
 /// Blocks without their first `left` marks for the prompt cache, in the order in which a shape counts them.
@@ -160,6 +182,20 @@ fn rename(holder: &Bound<'_, PyDict>, keys: &[&str], name: &str) -> PyResult<boo
 
 fn is_dict(value: &Bound<'_, PyAny>) -> bool {
     PyNode::of(value.clone()).kind() == Kind::Object
+}
+
+/// The members of a block that have an id, and the id's key in them.
+fn id_fields(provider: Provider) -> (&'static [&'static str], &'static str) {
+    match provider {
+        Provider::Bedrock => (&BEDROCK_CALLS, "toolUseId"),
+        _ => (&GEMINI_CALLS, "id"),
+    }
+}
+
+/// Whether a result at Bedrock is of a tool that runs there, so that its message is the assistant's.
+fn is_served(block: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let result = field(block, "toolResult")?.filter(is_dict);
+    result.map_or(Ok(false), |result| Ok(field(&result, "type")?.is_some()))
 }
 
 /// Whether a block is a text by its type, or has no type and nothing but a text.
@@ -294,7 +330,7 @@ impl<'py> Making<'_, 'py> {
         let takes_text = match self.provider {
             Provider::OpenAiChat | Provider::Anthropic => true,
             Provider::OpenAiResponses => draft.base.is_some(),
-            Provider::Gemini => false,
+            Provider::Gemini | Provider::Bedrock => false,
         };
         if takes_text && pieces.iter().all(is_text) {
             let mut texts = Vec::new();
@@ -337,7 +373,7 @@ impl<'py> Making<'_, 'py> {
             (Provider::OpenAiChat | Provider::Anthropic, _) => block.set_item("type", "text")?,
             (Provider::OpenAiResponses, false) => block.set_item("type", "input_text")?,
             (Provider::OpenAiResponses, true) => block.set_item("type", "output_text")?,
-            (Provider::Gemini, _) => {}
+            (Provider::Gemini | Provider::Bedrock, _) => {}
         }
         block.set_item("text", text)?;
         Ok(block.into_any())
@@ -371,11 +407,12 @@ impl<'py> Making<'_, 'py> {
                 let found = self.block(*i, *unit)?;
                 let copy = found.cast::<PyDict>()?.copy()?;
                 match self.provider {
-                    Provider::Gemini => {
-                        for key in GEMINI_CALLS {
+                    Provider::Gemini | Provider::Bedrock => {
+                        let (keys, field_name) = id_fields(self.provider);
+                        for &key in keys {
                             if let Some(inner) = field(&copy, key)?.filter(is_dict) {
                                 let inner = inner.cast::<PyDict>()?.copy()?;
-                                inner.set_item("id", id)?;
+                                inner.set_item(field_name, id)?;
                                 copy.set_item(key, inner)?;
                                 break;
                             }
@@ -398,13 +435,26 @@ impl<'py> Making<'_, 'py> {
             | Block::Unmarked(i, _) => self.add_content(&self.message(*i)?, pieces),
             Block::WithErrorText(i, unit) => {
                 let copy = self.block(*i, *unit)?.cast::<PyDict>()?.copy()?;
-                copy.set_item("content", SILENT_ERROR)?;
+                match field(&copy, "toolResult")?.filter(|_| self.provider == Provider::Bedrock) {
+                    Some(result) => {
+                        let result = result.cast::<PyDict>()?.copy()?;
+                        let text = self.text_block(self.text(SILENT_ERROR), false)?;
+                        result.set_item("content", PyList::new(self.py(), [text])?)?;
+                        copy.set_item("toolResult", result)?;
+                    }
+                    None => copy.set_item("content", SILENT_ERROR)?,
+                }
                 pieces.push(Piece::Block(copy.into_any()));
                 Ok(())
             }
             Block::WithName(i, unit, name) if self.provider != Provider::Gemini => {
                 let copy = self.block(*i, *unit)?.cast::<PyDict>()?.copy()?;
-                if !(self.provider == Provider::OpenAiChat && rename(&copy, &["function"], name)?) {
+                let holder: &[&str] = match self.provider {
+                    Provider::OpenAiChat => &["function"],
+                    Provider::Bedrock => &["toolUse"],
+                    _ => &[],
+                };
+                if !rename(&copy, holder, name)? {
                     copy.set_item("name", name)?;
                 }
                 pieces.push(self.piece_of(copy.into_any(), *unit));
@@ -513,7 +563,7 @@ impl<'py> Making<'_, 'py> {
                 item(&field(&message, "tool_calls")?.ok_or_else(changed)?, unit - 1)
             }
             Provider::OpenAiChat | Provider::OpenAiResponses => Ok(message),
-            Provider::Anthropic | Provider::Gemini => {
+            Provider::Anthropic | Provider::Gemini | Provider::Bedrock => {
                 let content = field(&message, content_field(&message, self.provider))?.ok_or_else(changed)?;
                 if is_list(&content) { item(&content, unit) } else { Ok(content) }
             }
@@ -537,6 +587,7 @@ impl<'py> Making<'_, 'py> {
             Provider::Anthropic if ANTHROPIC_CALLS.iter().any(|call| type_is(found, call)) => {
                 Some((found.clone(), "input"))
             }
+            Provider::Bedrock => field(found, "toolUse")?.filter(is_dict).map(|call| (call, "input")),
             Provider::OpenAiChat => match field(found, "function")?.filter(is_dict) {
                 Some(function) => Some((function, "arguments")),
                 None => field(found, "custom")?.filter(is_dict).map(|custom| (custom, "input")),
@@ -602,10 +653,18 @@ impl<'py> Making<'_, 'py> {
                 let output = field(found, "output")?;
                 (if output.is_some() { output } else { field(found, "tools")? }, None)
             }
+            Provider::Bedrock => match field(found, "toolResult")?.filter(is_dict) {
+                Some(result) => (field(&result, "content")?, None),
+                None => (Some(found.clone()), None),
+            },
             _ => (field(found, "content")?, None),
         };
         // The result of a server tool stays in the assistant's message, which holds no media.
-        let takes_media = self.provider != Provider::Anthropic || type_is(found, "tool_result");
+        let takes_media = match self.provider {
+            Provider::Anthropic => type_is(found, "tool_result"),
+            Provider::Bedrock => !is_served(found)?,
+            _ => true,
+        };
         self.add_result(note, content, takes_media, pieces)?;
         if let Some(media) = beside {
             for part in items(&media)? {
@@ -685,6 +744,11 @@ impl<'py> Making<'_, 'py> {
             Provider::OpenAiResponses => &["input_image", "input_file"],
             Provider::Anthropic => &["image", "document", "search_result"],
             Provider::Gemini => &[],
+            Provider::Bedrock => {
+                let files = [Key::IMAGE, Key::DOCUMENT, Key::VIDEO];
+                let node = PyNode::of(block.clone());
+                return files.iter().any(|&key| node.get_some(key).is_some());
+            }
         };
         known.iter().any(|name| type_is(block, name))
     }

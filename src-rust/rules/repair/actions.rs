@@ -51,6 +51,7 @@ actions! {
     LAST_USER_ADDED = "last_user_added", "a message of the user was added at the end";
     MERGED = "merged", "the message was joined with its neighbour of the same side";
     NAME_ADDED = "name_added", "a call, or a response, without a name got one";
+    NAME_REWRITTEN = "name_rewritten", "a call got a name with only the characters that the API accepts";
     ORPHAN_AS_TEXT = "orphan_as_text", "a result without a call became text of the user";
     ORPHAN_REMOVED = "orphan_removed", "a result without a call was removed";
     REASONING_REMOVED = "reasoning_removed", "reasoning without a following item was removed";

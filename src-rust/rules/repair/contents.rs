@@ -4,7 +4,8 @@ use super::Task;
 use super::actions::{CALL_AS_TEXT, EMPTY_REMOVED, ERROR_TEXT_ADDED, ROLE_CHANGED};
 use super::draft::{Block, Draft, Sketch, units};
 use crate::rules::validate::{
-    Provider, head_of, is_empty_error, is_empty_gemini_part, is_empty_text, is_models_call,
+    Provider, head_of, is_blank_message, is_blank_text, is_empty_error, is_empty_gemini_part, is_empty_text,
+    is_mark, is_models_call,
 };
 use crate::transcript::{Part, PartKind, Role, Transcript};
 
@@ -43,12 +44,14 @@ fn known_role(task: &Task<'_>, i: usize) -> Option<Role> {
             role != Role::Other
                 || matches!(task.transcript.parts_of(i), [part] if part.kind == PartKind::Unknown)
         }
-        Provider::Anthropic => matches!(role, Role::User | Role::Assistant | Role::System),
+        Provider::Anthropic | Provider::Bedrock => {
+            matches!(role, Role::User | Role::Assistant | Role::System)
+        }
         Provider::Gemini => matches!(role, Role::User | Role::Assistant | Role::Tool),
     };
     match (is_known, task.provider, role) {
         (true, ..) => None,
-        (_, Provider::Anthropic, Role::Developer) => Some(Role::System),
+        (_, Provider::Anthropic | Provider::Bedrock, Role::Developer) => Some(Role::System),
         _ => Some(Role::User),
     }
 }
@@ -65,7 +68,8 @@ fn ends_with_nothing(task: &Task<'_>, i: usize) -> bool {
 /// Sets the remaining blocks of a message; false if none remain.
 fn set_blocks(task: &Task<'_>, i: usize, role: Role, draft: &mut Draft, sketch: &mut Sketch) -> bool {
     let parts = task.transcript.parts_of(i);
-    if parts.is_empty() && task.provider != Provider::OpenAiChat {
+    let is_blank = task.provider == Provider::Bedrock && is_blank_message(task.transcript, i);
+    if is_blank || (parts.is_empty() && task.provider != Provider::OpenAiChat) {
         sketch.actions.push(EMPTY_REMOVED.at(i));
         return false;
     }
@@ -76,6 +80,7 @@ fn set_blocks(task: &Task<'_>, i: usize, role: Role, draft: &mut Draft, sketch: 
     let before = sketch.actions.len();
     let mut blocks = Vec::with_capacity(parts.len());
     let is_chat = task.provider == Provider::OpenAiChat;
+    let has_error_rule = matches!(task.provider, Provider::Anthropic | Provider::Bedrock);
     if is_chat {
         blocks.push(Block::Unit(i, 0));
     }
@@ -89,7 +94,7 @@ fn set_blocks(task: &Task<'_>, i: usize, role: Role, draft: &mut Draft, sketch: 
         } else if role != Role::Assistant && is_models_call(task.provider, part) {
             sketch.actions.push(CALL_AS_TEXT.at(i));
             blocks.push(Block::AsText(i, unit));
-        } else if task.provider == Provider::Anthropic && is_empty_error(task.transcript, part) {
+        } else if has_error_rule && is_empty_error(task.transcript, part) {
             sketch.actions.push(ERROR_TEXT_ADDED.at(i));
             blocks.push(Block::WithErrorText(i, unit));
         } else {
@@ -98,14 +103,29 @@ fn set_blocks(task: &Task<'_>, i: usize, role: Role, draft: &mut Draft, sketch: 
     }
     if sketch.actions.len() > before {
         draft.blocks = blocks;
+        // Marks for the prompt cache alone are no message.
+        let says =
+            |(part, unit): (&Part, &usize)| !is_mark(part) && draft.blocks.iter().any(|b| is_of(b, *unit));
+        if task.provider == Provider::Bedrock && !parts.iter().zip(&units).any(says) {
+            return false;
+        }
     }
     !draft.blocks.is_empty()
+}
+
+/// Whether a block of a draft is this unit of its message, unchanged or not.
+fn is_of(block: &Block, unit: usize) -> bool {
+    let (Block::Unit(_, own) | Block::AsText(_, own) | Block::WithErrorText(_, own)) = block else {
+        return false;
+    };
+    *own == unit
 }
 
 fn is_empty(transcript: &Transcript, provider: Provider, part: &Part) -> bool {
     match provider {
         Provider::Anthropic => is_empty_text(transcript, part),
         Provider::Gemini => is_empty_gemini_part(transcript, part),
+        Provider::Bedrock => is_blank_text(transcript, part),
         Provider::OpenAiChat | Provider::OpenAiResponses => false,
     }
 }

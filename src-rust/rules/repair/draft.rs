@@ -28,11 +28,11 @@ pub enum Block {
     WithItemId(usize, Option<String>),
     /// A call, or a response of Gemini, with another name.
     WithName(usize, usize, String),
-    /// An Anthropic result of a failed call, with a text that says so.
+    /// A result of a failed call at Anthropic or Bedrock, with a text that says so.
     WithErrorText(usize, usize),
     /// A message without an empty list of calls and an empty name; with an empty text if it lacks content.
     Tidied(usize),
-    /// An Anthropic message without its first marks for the prompt cache, this many.
+    /// A message of Anthropic or Bedrock without its first marks for the prompt cache, this many.
     Unmarked(usize, usize),
     /// A call or a result as text.
     AsText(usize, usize),

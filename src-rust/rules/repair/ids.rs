@@ -6,15 +6,15 @@ use super::Task;
 use super::actions::ID_REWRITTEN;
 use super::draft::{Block, Draft, Sketch, checked, edited};
 use crate::rules::pair;
-use crate::rules::validate::{MAX_ID_BYTES, Provider, head_of, is_good_id};
+use crate::rules::validate::{MAX_ID_BYTES, Provider, head_of, is_good_bedrock_id, is_good_id};
 use crate::transcript::{KeyId, PartKind, Role, Transcript};
 
 /// The ids of calls whose results are in their places.
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
     let mut ids = Ids::of(task);
     match task.provider {
-        Provider::Anthropic => {
-            ids.anthropic();
+        Provider::Anthropic | Provider::Bedrock => {
+            ids.by_message();
             ids.served();
         }
         Provider::OpenAiChat => ids.chat(),
@@ -80,9 +80,11 @@ impl<'a> Ids<'a> {
         self.sketch.actions.push(ID_REWRITTEN.at(i));
     }
 
-    /// By now calls are followed by their results in the next message: those of one id in the same order.
-    fn anthropic(&mut self) {
+    /// Anthropic and Bedrock: by now calls are followed by their results in the next message: those of one id in the
+    /// same order.
+    fn by_message(&mut self) {
         let transcript = self.task.transcript;
+        let is_good = if self.task.provider == Provider::Bedrock { is_good_bedrock_id } else { is_good_id };
         for i in head_of(transcript, self.task.provider)..transcript.len() {
             let is_model = transcript.messages[i].role == Role::Assistant;
             let mut results = Results::default();
@@ -94,7 +96,7 @@ impl<'a> Ids<'a> {
                 let key = transcript.parts[call].key;
                 let result = results.take(key);
                 let id = key.map_or("", |key| transcript.key_text(key));
-                if !is_good_id(id) || !seen.insert(key) {
+                if !is_good(id) || !seen.insert(key) {
                     self.rename(i, call, result);
                 }
             }
@@ -107,7 +109,8 @@ impl<'a> Ids<'a> {
         let mut open: HashMap<Option<KeyId>, VecDeque<usize>> = HashMap::new();
         let (mut seen, mut is_after_model) = (HashSet::new(), false);
         // Consecutive messages of the model may become one, and a system message between them may move.
-        let may_join = self.task.options.strict.alternate || self.task.provider == Provider::Gemini;
+        let joins = matches!(self.task.provider, Provider::Gemini | Provider::Bedrock);
+        let may_join = self.task.options.strict.alternate || joins;
         let is_model = |i: usize| transcript.messages[i].role == Role::Assistant;
         let is_system = |i: usize| matches!(transcript.messages[i].role, Role::System | Role::Developer);
         for i in head_of(transcript, self.task.provider)..transcript.len() {

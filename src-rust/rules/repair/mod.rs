@@ -112,6 +112,6 @@ pub const PASSES: &[Pass] = &[
 fn pairs(task: &Task<'_>) -> Sketch {
     match task.provider {
         Provider::OpenAiChat | Provider::OpenAiResponses => item_pairs::repair(task),
-        Provider::Anthropic | Provider::Gemini => turn_pairs::repair(task),
+        Provider::Anthropic | Provider::Gemini | Provider::Bedrock => turn_pairs::repair(task),
     }
 }

@@ -1,12 +1,12 @@
-//! Names calls that have no name, and responses of Gemini, after their partner.
+//! Names calls that have no name, and responses of Gemini, after their partner; rewrites names that Bedrock rejects.
 
 use std::collections::HashMap;
 
-use super::actions::NAME_ADDED;
+use super::actions::{NAME_ADDED, NAME_REWRITTEN};
 use super::draft::{Block, Draft, Sketch, checked, edited};
 use super::{Task, UNNAMED};
 use crate::rules::pair;
-use crate::rules::validate::{Provider, gemini_matching, head_of, is_nameless};
+use crate::rules::validate::{MAX_NAME_BYTES, Provider, gemini_matching, head_of, is_misnamed, is_nameless};
 use crate::transcript::{Part, PartKind};
 
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
@@ -25,6 +25,9 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
                 let name = partners.get(&at).and_then(|&other| name_of(other)).unwrap_or(UNNAMED);
                 names.insert(at, name.to_owned());
                 sketch.actions.push(NAME_ADDED.at(i));
+            } else if task.provider == Provider::Bedrock && is_misnamed(transcript, &transcript.parts[at]) {
+                names.insert(at, good_name(name_of(at).unwrap_or(UNNAMED)));
+                sketch.actions.push(NAME_REWRITTEN.at(i));
             }
         }
     }
@@ -36,6 +39,12 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
             (0..transcript.len()).map(|i| if is_named(i) { named(i) } else { Draft::whole(i) }).collect();
     }
     sketch
+}
+
+/// A name that Bedrock accepts, as similar to the old one as possible.
+fn good_name(name: &str) -> String {
+    let good = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    name.chars().map(good).take(MAX_NAME_BYTES).collect()
 }
 
 /// For each call its result, and the other way around.

@@ -51,11 +51,11 @@ pub(super) fn first_user(task: &Task<'_>) -> Sketch {
     let transcript = task.transcript;
     let mut sketch = Sketch::default();
     let head = match task.provider {
-        Provider::Anthropic | Provider::Gemini => head_of(transcript, task.provider),
+        Provider::Anthropic | Provider::Gemini | Provider::Bedrock => head_of(transcript, task.provider),
         Provider::OpenAiChat | Provider::OpenAiResponses => leading_instructions(transcript),
     };
     let is_missing = match task.provider {
-        Provider::Anthropic | Provider::Gemini => {
+        Provider::Anthropic | Provider::Gemini | Provider::Bedrock => {
             transcript.messages.get(head).is_some_and(|first| first.role != Role::User)
         }
         Provider::OpenAiChat | Provider::OpenAiResponses => {

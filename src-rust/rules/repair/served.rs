@@ -9,7 +9,7 @@ use super::actions::{
 use super::draft::{Block, Draft, Sketch, checked, units};
 use super::{OpenCalls, Orphans, Task};
 use crate::rules::served::{Apart, Turns, message_with};
-use crate::rules::validate::{Provider, head_of};
+use crate::rules::validate::{Provider, head_of, is_mark};
 use crate::transcript::{PartKind, Role};
 
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
@@ -20,7 +20,7 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
         provider => Turns::of(provider),
     };
     let mut apart = Apart::of(task.transcript, head_of(task.transcript, task.provider), turns);
-    if task.provider == Provider::Gemini && task.options.strict.no_prefill {
+    if matches!(task.provider, Provider::Gemini | Provider::Bedrock) && task.options.strict.no_prefill {
         // The user will speak after the last turn.
         let paused = std::mem::take(&mut apart.paused);
         apart.calls.extend(paused);
@@ -91,14 +91,16 @@ impl Placing<'_> {
                 if is_model || at > last_result { blocks.push(text) } else { behind.push(text) }
             } else {
                 blocks.push(Block::Unit(i, unit));
-                if transcript.parts[at].kind == PartKind::Reasoning {
+                let part = &transcript.parts[at];
+                let is_mark = task.provider == Provider::Bedrock && is_mark(part);
+                if part.kind == PartKind::Reasoning || is_mark {
                     continue;
                 }
             }
             says = true;
         }
         blocks.extend(behind);
-        // Thoughts alone are not worth keeping.
+        // Thoughts alone are not worth keeping, and marks for the prompt cache are no message.
         if says {
             sketch.drafts.push(Draft { blocks, ..Draft::whole(i) });
         }

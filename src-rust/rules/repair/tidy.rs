@@ -9,7 +9,7 @@ use crate::rules::validate::{MAX_CACHE_MARKS, Provider};
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
     match task.provider {
         Provider::OpenAiChat | Provider::OpenAiResponses => members(task),
-        Provider::Anthropic => marks(task),
+        Provider::Anthropic | Provider::Bedrock => marks(task),
         Provider::Gemini => Sketch::default(),
     }
 }

@@ -1,7 +1,7 @@
-//! Pairs calls and results in APIs whose results are blocks of the next turn: Anthropic and Gemini.
+//! Pairs calls and results in APIs whose results are blocks of the next turn: Anthropic, Gemini and Bedrock.
 //!
 //! Results in their place are bound first, by the provider's own rule; the others by [`pair`]. Then every message of
-//! the model with calls is followed by one that begins with their results.
+//! the model with calls is followed by one that begins with their results; at Bedrock, that has them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use super::actions::{
 use super::draft::{Block, Draft, Sketch, by_key, checked, repeats, units};
 use super::{OpenCalls, Orphans, Task};
 use crate::rules::pair;
-use crate::rules::validate::{Provider, gemini_matching, head_of};
+use crate::rules::validate::{Provider, gemini_matching, head_of, is_mark};
 use crate::transcript::{KeyId, Part, PartKind, Role};
 
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
@@ -173,7 +173,18 @@ impl<'a> Placing<'a> {
                 .part_range(i)
                 .any(|at| self.place[at].1 == *unit && transcript.parts[at].kind != PartKind::Reasoning)
         };
-        own.is_empty() || (was_reduced && !own.iter().any(says))
+        own.is_empty() || (was_reduced && !own.iter().any(says)) || self.has_only_marks(i, own)
+    }
+
+    /// Whether nothing remains at Bedrock but marks for the prompt cache.
+    fn has_only_marks(&self, i: usize, own: &[Block]) -> bool {
+        let transcript = self.task.transcript;
+        let is_of = |block: &Block| {
+            let Block::Unit(_, unit) = block else { return false };
+            let mut parts = transcript.part_range(i).filter(|&at| self.place[at].1 == *unit);
+            parts.all(|at| is_mark(&transcript.parts[at]))
+        };
+        self.task.provider == Provider::Bedrock && own.iter().all(is_of)
     }
 
     /// The blocks of message `i` without its results and without `removed`, and its orphans as text; each with its
@@ -233,10 +244,18 @@ impl<'a> Placing<'a> {
                 results.iter().filter(|&&at| self.place[at].0 == next).copied().collect();
             let last_unit = in_front.iter().map(|&at| self.place[at].1).max().unwrap_or(0);
             let (own, texts) = self.rest_of(next, &[]);
-            if own.iter().any(|(unit, _)| *unit < last_unit) {
-                self.act(RESULTS_FIRST, next);
+            if self.task.provider == Provider::Bedrock {
+                // Results may come after other blocks: those of this message keep their places.
+                let others = blocks.split_off(in_front.len());
+                let in_place = in_front.iter().map(|&at| self.place[at].1).zip(blocks);
+                blocks = in_order(in_place.chain(own).collect(), texts);
+                blocks.extend(others);
+            } else {
+                if own.iter().any(|(unit, _)| *unit < last_unit) {
+                    self.act(RESULTS_FIRST, next);
+                }
+                blocks.extend(in_order(own, texts));
             }
-            blocks.extend(in_order(own, texts));
         }
         match base {
             Some(base) => self.write(base, blocks, !holds),

@@ -1,5 +1,5 @@
 //! Separates two turns of one side in a row: joins them if possible, else inserts a message of the other side. Gemini
-//! requires this of the model, strict alternation of both sides.
+//! requires this of the model, Bedrock and strict alternation of both sides.
 
 use super::Task;
 use super::actions::{MERGED, TURN_ADDED};
@@ -9,7 +9,7 @@ use crate::rules::validate::Provider;
 use crate::transcript::{PartKind, Role};
 
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
-    let alternate = task.options.strict.alternate;
+    let alternate = task.options.strict.alternate || task.provider == Provider::Bedrock;
     if !alternate && task.provider != Provider::Gemini {
         return Sketch::default();
     }

@@ -56,7 +56,7 @@ fn keys(transcript: &Transcript, index: usize, kind: PartKind) -> impl Iterator<
 }
 
 /// Checks that the next message is the user's and answers every tool use.
-fn check_calls(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
+pub(super) fn check_calls(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
     let mut calls = keys(transcript, index, PartKind::ToolCall).peekable();
     if calls.peek().is_none() {
         return;
@@ -74,25 +74,31 @@ fn check_calls(transcript: &Transcript, index: usize, problems: &mut Vec<Problem
 
 /// Checks that results are in a user message, before any other block, each for one tool use of the previous message.
 fn check_results(transcript: &Transcript, head: usize, index: usize, problems: &mut Vec<Problem>) {
+    let strays = stray_results(transcript, head, index);
+    if strays > 0 {
+        let detail = format!("{strays} result(s) answer no tool use of the message before");
+        problems.push(Problem::new(index, RESULT_WITHOUT_CALL, detail));
+    }
+    let is_user = transcript.messages[index].role == Role::User;
+    let is_result = |part: &Part| part.kind == PartKind::ToolResult && !part.is_unchecked;
+    let mut others_first = transcript.parts_of(index).iter().skip_while(|part| is_result(part));
+    if is_user && others_first.any(is_result) {
+        problems.push(Problem::new(index, RESULT_AFTER_TEXT, "results come before any other block"));
+    }
+}
+
+/// Number of results in a message that answer no call of the message before it, each call once. O(parts of both).
+pub(super) fn stray_results(transcript: &Transcript, head: usize, index: usize) -> usize {
     let results: Vec<Option<KeyId>> = keys(transcript, index, PartKind::ToolResult).collect();
     if results.is_empty() {
-        return;
+        return 0;
     }
     let is_user = transcript.messages[index].role == Role::User;
     let before = index.checked_sub(1).filter(|&before| before >= head && is_user);
     let before = before.filter(|&before| transcript.messages[before].role == Role::Assistant);
     let mut calls: HashSet<Option<KeyId>> =
         before.map_or_else(HashSet::new, |before| keys(transcript, before, PartKind::ToolCall).collect());
-    let strays = results.iter().filter(|key| !calls.remove(key)).count();
-    if strays > 0 {
-        let detail = format!("{strays} result(s) answer no tool use of the message before");
-        problems.push(Problem::new(index, RESULT_WITHOUT_CALL, detail));
-    }
-    let is_result = |part: &Part| part.kind == PartKind::ToolResult && !part.is_unchecked;
-    let mut others_first = transcript.parts_of(index).iter().skip_while(|part| is_result(part));
-    if is_user && others_first.any(is_result) {
-        problems.push(Problem::new(index, RESULT_AFTER_TEXT, "results come before any other block"));
-    }
+    results.iter().filter(|key| !calls.remove(key)).count()
 }
 
 fn check_empty(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
@@ -120,7 +126,7 @@ pub(in crate::rules) fn is_empty_error(transcript: &Transcript, part: &Part) -> 
 }
 
 /// Checks the number of marks for the prompt cache. The request counts those of tools and system text as well.
-fn check_marks(shapes: &[Shape], problems: &mut Vec<Problem>) {
+pub(super) fn check_marks(shapes: &[Shape], problems: &mut Vec<Problem>) {
     let mut marks = 0;
     for (index, shape) in shapes.iter().enumerate() {
         marks += shape.cache_marks;

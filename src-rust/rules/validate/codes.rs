@@ -15,6 +15,7 @@ macro_rules! codes {
 
 codes! {
     BAD_ID = "bad_id",
+    BAD_NAME = "bad_name",
     CALL_MISPLACED = "call_misplaced",
     CALL_UNANSWERED = "call_unanswered",
     DUPLICATE_ID = "duplicate_id",

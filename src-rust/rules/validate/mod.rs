@@ -4,6 +4,7 @@
 //! An empty report means that the list satisfies the rules.
 
 mod anthropic;
+mod bedrock;
 mod codes;
 mod gemini;
 mod openai_chat;
@@ -13,6 +14,9 @@ mod served;
 mod strict;
 
 pub(super) use anthropic::{MAX_CACHE_MARKS, MAX_ID_BYTES, is_empty_error, is_empty_text, is_good_id};
+pub(super) use bedrock::{
+    MAX_NAME_BYTES, is_blank_message, is_blank_text, is_good_id as is_good_bedrock_id, is_mark, is_misnamed,
+};
 pub use codes::CODES;
 pub(super) use gemini::{is_empty as is_empty_gemini_part, matching as gemini_matching};
 pub(super) use openai_chat::Waiting;
@@ -42,7 +46,7 @@ impl Problem {
 /// Number of leading instructions, which these APIs take outside the messages.
 pub(super) fn head_of(transcript: &Transcript, provider: Provider) -> usize {
     let is_head = |role| match provider {
-        Provider::Anthropic => matches!(role, Role::System | Role::Developer),
+        Provider::Anthropic | Provider::Bedrock => matches!(role, Role::System | Role::Developer),
         Provider::Gemini => role == Role::System,
         Provider::OpenAiChat | Provider::OpenAiResponses => false,
     };
@@ -76,12 +80,13 @@ pub fn validate(
         Provider::OpenAiResponses => openai_responses::problems(transcript, shapes),
         Provider::Anthropic => anthropic::problems(transcript, shapes),
         Provider::Gemini => gemini::problems(transcript),
+        Provider::Bedrock => bedrock::problems(transcript, shapes),
     };
     let head = head_of(transcript, provider);
     if provider != Provider::OpenAiResponses {
         problems.extend(misplaced_calls(transcript, provider, head));
     }
-    if matches!(provider, Provider::Anthropic | Provider::Gemini) {
+    if !matches!(provider, Provider::OpenAiChat | Provider::OpenAiResponses) {
         served::problems(transcript, provider, head, &mut problems);
     }
     problems.extend(nameless_calls(transcript, provider, head));
@@ -92,6 +97,8 @@ pub fn validate(
     if strict.partial && provider == Provider::OpenAiResponses {
         problems.retain(|problem| problem.code != codes::RESULT_WITHOUT_CALL.0);
     }
+    // Bedrock alternates in any case, and says so.
+    let strict = Strict { alternate: strict.alternate && provider != Provider::Bedrock, ..strict };
     strict::problems(transcript, strict, &mut problems);
     problems.sort_by_key(|problem| problem.index);
     problems

@@ -1,0 +1,188 @@
+//! Shapes that foldline recognises and does not read: exports of accounts, traces of other programs. They are refused by
+//! name, with the way out, in memory and in files alike; never read as another format.
+
+use crate::error::Error;
+use crate::node::{Fields, Key, KeySet, Kind, Node};
+
+/// A shape that is refused.
+struct Foreign {
+    /// Whether a value has this shape. `found` are its members under [`MEMBERS`].
+    is_one: fn(&Members<'_>) -> bool,
+    /// What it is, and what to do instead.
+    detail: &'static str,
+}
+
+/// The members of a value that tell these shapes.
+struct Members<'a> {
+    /// The kind of the value under a key of [`MEMBERS`], and its text.
+    kind_of: &'a dyn Fn(Key) -> Option<Kind>,
+    text_of: &'a dyn Fn(Key) -> Option<String>,
+}
+
+impl Members<'_> {
+    fn is(&self, key: Key, kind: Kind) -> bool {
+        (self.kind_of)(key) == Some(kind)
+    }
+
+    fn has(&self, key: Key) -> bool {
+        (self.kind_of)(key).is_some()
+    }
+
+    fn text_is(&self, key: Key, is_one: impl Fn(&str) -> bool) -> bool {
+        (self.text_of)(key).is_some_and(|text| is_one(&text))
+    }
+}
+
+/// The members looked up; one walk tells that a value has none that only these shapes have.
+static MEMBERS: KeySet<18> = KeySet::new([
+    Key::RUN_TYPE,
+    Key::TRACE_ID,
+    Key::TRACE_ID_CAMEL,
+    Key::OBSERVATIONS,
+    Key::MAPPING,
+    Key::CURRENT_NODE,
+    Key::CHAT_MESSAGES,
+    Key::SENDER,
+    Key::REQUESTS,
+    Key::RESPONDER_USERNAME_CAMEL,
+    Key::AUTHOR,
+    // Those that other shapes have as well.
+    Key::TYPE,
+    Key::DATA,
+    Key::CONTENT,
+    Key::UUID,
+    Key::INPUTS,
+    Key::ID,
+    Key::MESSAGES,
+]);
+
+/// Index of the first key of [`MEMBERS`] that other shapes have as well.
+const COMMON: usize = 11;
+
+/// The shapes, each with its way out.
+const SHAPES: &[Foreign] = &[
+    Foreign {
+        is_one: |it| it.is(Key::RUN_TYPE, Kind::String) && (it.has(Key::INPUTS) || it.has(Key::TRACE_ID)),
+        detail: "this is a LangSmith run; foldline does not read it yet: give the messages in its inputs and outputs",
+    },
+    Foreign {
+        is_one: |it| {
+            let is_kind = |kind: &str| matches!(kind, "GENERATION" | "SPAN" | "EVENT" | "TOOL" | "AGENT");
+            it.is(Key::OBSERVATIONS, Kind::Array) && it.has(Key::ID)
+                || it.is(Key::TRACE_ID_CAMEL, Kind::String) && it.text_is(Key::TYPE, is_kind)
+        },
+        detail: "this is a Langfuse trace; foldline does not read it yet: give the messages in the input and output \
+                 of its generations",
+    },
+    Foreign {
+        is_one: |it| {
+            it.is(Key::MAPPING, Kind::Object) && it.has(Key::CURRENT_NODE)
+                || it.is(Key::AUTHOR, Kind::Object) && it.is(Key::CONTENT, Kind::Object)
+        },
+        detail: "this is an export of a ChatGPT account; foldline does not read it yet: give each conversation as a \
+                 list of messages with role and content",
+    },
+    Foreign {
+        is_one: |it| {
+            let is_side = |side: &str| matches!(side, "human" | "assistant");
+            it.is(Key::CHAT_MESSAGES, Kind::Array) || it.text_is(Key::SENDER, is_side) && it.has(Key::UUID)
+        },
+        detail: "this is an export of a Claude account; foldline does not read it yet: give each conversation as a \
+                 list of messages with role and content",
+    },
+    Foreign {
+        is_one: |it| {
+            let is_event = |kind: &str| {
+                kind.split_once('.').is_some_and(|(group, _)| {
+                    matches!(group, "session" | "user" | "assistant" | "tool" | "hook" | "subagent")
+                })
+            };
+            it.is(Key::REQUESTS, Kind::Array) && it.has(Key::RESPONDER_USERNAME_CAMEL)
+                || it.text_is(Key::TYPE, is_event) && it.is(Key::DATA, Kind::Object)
+        },
+        detail: "this is a Copilot trace; foldline does not read it yet: give its messages as a list with role and \
+                 content",
+    },
+];
+
+/// Why a value is refused, if it has one of these shapes.
+pub(super) fn refusal_of<N: Node>(value: &N) -> Option<&'static str> {
+    let mut found = Fields::nothing();
+    value.find(&MEMBERS, &mut found);
+    // A conversation is one whatever else is in it.
+    let is_conversation =
+        found.under(&MEMBERS, Key::MESSAGES).is_some_and(|list: &N| list.kind() == Kind::Array);
+    if is_conversation || (found.is_empty_until(COMMON) && found.under(&MEMBERS, Key::DATA).is_none()) {
+        return None;
+    }
+    let kind_of = |key: Key| {
+        let kind = found.under(&MEMBERS, key).map(Node::kind);
+        kind.filter(|kind| *kind != Kind::Null)
+    };
+    let text_of = |key: Key| {
+        found.under(&MEMBERS, key).and_then(|value: &N| value.with_text(|text, _| text.to_owned()))
+    };
+    let members = Members { kind_of: &kind_of, text_of: &text_of };
+    SHAPES.iter().find(|shape| (shape.is_one)(&members)).map(|shape| shape.detail)
+}
+
+/// Refuses a message of such a shape, or with a content part of one.
+pub(super) fn refused(detail: &str, path: &str) -> Error {
+    Error::message("unsupported_format", path, detail)
+}
+
+/// Why a content part is refused by its type: goose writes calls and results as parts whose values are nested.
+pub(super) fn refusal_of_part(part_type: &str) -> Option<&'static str> {
+    matches!(
+        part_type,
+        "toolRequest" | "toolResponse" | "toolConfirmationRequest" | "frontendToolRequest" | "actionRequired"
+    )
+    .then_some(
+        "these are messages of goose; foldline reads its sessions: give the export or the file of the session to \
+         foldline.read",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::with_document;
+
+    fn refusal(json: &str) -> Option<&'static str> {
+        with_document(json.as_bytes(), |node| refusal_of(&node)).unwrap()
+    }
+
+    #[test]
+    fn each_shape_is_named() {
+        let cases = [
+            (r#"{"run_type":"llm","inputs":{},"trace_id":"a"}"#, "LangSmith"),
+            (r#"{"id":"a","observations":[{"type":"GENERATION"}]}"#, "Langfuse"),
+            (r#"{"id":"a","traceId":"b","type":"GENERATION","input":[]}"#, "Langfuse"),
+            (r#"{"title":"a","mapping":{"b":{}},"current_node":"b"}"#, "ChatGPT"),
+            (r#"{"author":{"role":"user"},"content":{"content_type":"text","parts":["a"]}}"#, "ChatGPT"),
+            (r#"{"uuid":"a","name":"b","chat_messages":[]}"#, "Claude account"),
+            (r#"{"uuid":"a","sender":"human","text":"b"}"#, "Claude account"),
+            (r#"{"requesterUsername":"a","responderUsername":"GitHub Copilot","requests":[]}"#, "Copilot"),
+            (r#"{"type":"user.message","data":{"content":"a"},"id":"1","parentId":null}"#, "Copilot"),
+        ];
+        for (json, name) in cases {
+            assert!(refusal(json).is_some_and(|detail| detail.contains(name)), "{json}");
+        }
+    }
+
+    #[test]
+    fn others_are_not_refused() {
+        for json in [
+            r#"{"role":"user","content":"a"}"#,
+            r#"{"type":"message","id":"a","data":{}}"#,
+            r#"{"type":"human","data":{"content":"a"}}"#,
+            r#"{"type":"user","uuid":"a","message":{}}"#,
+            r#"{"author":"a","content":"b"}"#,
+            r#"{"inputs":{},"id":"a"}"#,
+            r#"{"id":"a","observations":[],"messages":[]}"#,
+            "{}",
+        ] {
+            assert_eq!(refusal(json), None, "{json}");
+        }
+    }
+}
