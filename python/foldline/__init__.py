@@ -21,12 +21,14 @@ if TYPE_CHECKING:
         config,
         context,
         counting,
+        integrations,
         loop,
         planning,
         presets,
         stores,
         strategies,
         summarizers,
+        telemetry,
         testing,
         triggers,
         typing,
@@ -97,6 +99,7 @@ __all__ = [
     "detect_format",
     "errors",
     "evidence",
+    "integrations",
     "loop",
     "models",
     "plan",
@@ -108,6 +111,7 @@ __all__ = [
     "stores",
     "strategies",
     "summarizers",
+    "telemetry",
     "testing",
     "triggers",
     "trim",
@@ -144,8 +148,8 @@ _CORE = ("Counts", "Plan", "TokenCounter", "__version__")
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 #: Modules that are attributes of this package, imported on first use.
 _MODULES = {name: name for name in (
-    "batch", "compactor", "config", "context", "counting", "loop", "planning", "presets", "stores", "strategies",
-    "summarizers", "testing", "triggers", "typing",
+    "batch", "compactor", "config", "context", "counting", "integrations", "loop", "planning", "presets", "stores",
+    "strategies", "summarizers", "telemetry", "testing", "triggers", "typing",
 )} | {"models": "counting.models"}  # fmt: skip
 
 
