@@ -153,6 +153,13 @@ test-llm: develop ## summaries by a small model that runs on this machine, over 
 	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
 	@FOLDLINE_LLM_PYTHON='$(CURDIR)/.venv-llm/bin/python' $(PY) -m pytest tests/llm
 
+# NAMES="langchain litellm" runs these alone, PART=ci what CI runs, PART=nightly the others.
+.PHONY: integrations
+integrations: develop ## adapters with the real frameworks, each in an environment of its own (NAMES=…); docs/integrations.md
+	$(call say,adapters with the real frameworks)
+	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
+	@'$(PYTHON)' scripts/integrations.py $(if $(PART),--part $(PART)) $(NAMES)
+
 # Optimised lightly (the profile dev), shared with cargo test; cargo knows what has changed.
 .PHONY: develop
 develop: tools .venv ## build the extension and install it, editable, into .venv
@@ -267,6 +274,6 @@ tools:
 .PHONY: clean
 clean: ## remove whatever the commands above made
 	rm -rf .venv .venv-demo .venv-build .venv-bench .venv-conformance .venv-llm .venv-quality .venv-mutants .venv-pins
-	rm -rf .venv-workflows dist out .hypothesis .benchmarks
+	rm -rf .venv-workflows .venv-integrations dist out .hypothesis .benchmarks
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache python/foldline/*.so
 	cargo clean

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         config,
         context,
         counting,
+        integrations,
         loop,
         planning,
         presets,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         stores,
         strategies,
         summarizers,
+        telemetry,
         testing,
         triggers,
         typing,
@@ -98,6 +100,7 @@ __all__ = [
     "detect_format",
     "errors",
     "evidence",
+    "integrations",
     "loop",
     "models",
     "plan",
@@ -110,6 +113,7 @@ __all__ = [
     "stores",
     "strategies",
     "summarizers",
+    "telemetry",
     "testing",
     "triggers",
     "trim",
@@ -146,8 +150,8 @@ _CORE = ("Counts", "Plan", "TokenCounter", "__version__")
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 #: Modules that are attributes of this package, imported on first use.
 _MODULES = {name: name for name in (
-    "batch", "compactor", "config", "context", "counting", "loop", "planning", "presets", "report", "stores",
-    "strategies", "summarizers", "testing", "triggers", "typing",
+    "batch", "compactor", "config", "context", "counting", "integrations", "loop", "planning", "presets", "report",
+    "stores", "strategies", "summarizers", "telemetry", "testing", "triggers", "typing",
 )} | {"models": "counting.models"}  # fmt: skip
 
 

@@ -51,9 +51,9 @@ UNSAFE_FILES = {
 """The reviewed files that may hold `unsafe`; each says why in its own comments."""
 
 OPTIONAL_PACKAGES = {
-    "aiolimiter", "anthropic", "click", "genai_prices", "google", "httpx", "httpx2", "jinja2", "langchain_core",
-    "openai", "opentelemetry", "psycopg", "pyarrow", "ray", "rich", "sqlalchemy", "stamina", "tiktoken",
-    "tokenizers", "yaml", "zstandard",
+    "agents", "aiolimiter", "anthropic", "click", "crewai", "genai_prices", "google", "httpx", "httpx2", "jinja2",
+    "langchain", "langchain_core", "langgraph", "litellm", "openai", "opentelemetry", "psycopg", "pyarrow",
+    "pydantic_ai", "ray", "rich", "sqlalchemy", "stamina", "tiktoken", "tokenizers", "yaml", "zstandard",
 }  # fmt: skip
 
 
@@ -277,7 +277,7 @@ LOWEST_ONLY = {"summarizers", "stores", "reading"}
 MODULES = {
     "errors": "",
     "typing": "",
-    "_util": "checks files lists overflow sqlite threads turns",
+    "_util": "checks files lists overflow prices sqlite threads turns",
     "_html": "",
     "_beside": "",
     "counting": "counters tokenizer_json models",
@@ -301,7 +301,7 @@ MODULES = {
     """,
     "compactor": """
         events result _commit _guard _background _pins _session _folds _checks _defaults _options _request _tasks
-        _run _engine _history compactor
+        _run _attempt _engine _history compactor
     """,
     "presets": "",
     "testing": "",
@@ -309,6 +309,11 @@ MODULES = {
     "loop": "steps _truncated loop",
     "batch": "compactor _fragments _answers cache ray",
     "report": "_texts _view _checks _figures _picture _sections page",
+    "telemetry": "names otel logs",
+    "integrations": """
+        _options _codec _folder _langchain_messages langchain openai_agents _pydantic_ai_messages pydantic_ai litellm
+        google_adk crewai
+    """,
     "_cli": """
         progress sources inputs databases parquet restore fold_file estimate models finalize workers ray runs options
         run trim commands
@@ -439,10 +444,27 @@ def test_every_public_module_says_what_it_is_and_what_it_exports() -> None:
 
 def test_every_exported_name_is_there_once() -> None:
     wrong = []
-    for module in (importlib.import_module(module_name(file)) for file in public_files()):
+    imported = [file for file in public_files() if file.parent != PYTHON / "integrations"]
+    for module in (importlib.import_module(module_name(file)) for file in imported):
         wrong += [f"{module.__name__}.{name}" for name in module.__all__ if not hasattr(module, name)]
         wrong += [f"{module.__name__}.{name}, {n} times" for name, n in Counter(module.__all__).items() if n > 1]
     assert wrong == []
+
+
+def is_adapter(file: Path) -> bool:
+    """Whether a module needs its framework, which only `make integrations` installs."""
+    return file.parent == PYTHON / "integrations" and not file.name.startswith("_")
+
+
+def test_every_name_that_an_adapter_exports_is_defined_with_a_docstring() -> None:
+    files = [file for file in public_files() if is_adapter(file)]
+    assert [file.stem for file in files] == fl.integrations.__all__
+    for file in files:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        kinds = (ast.ClassDef, ast.FunctionDef)
+        defined = {node.name for node in tree.body if isinstance(node, kinds) and ast.get_docstring(node)}
+        listed = next(node for node in tree.body if isinstance(node, ast.Assign))
+        assert set(ast.literal_eval(listed.value)) <= defined
 
 
 def test_every_public_name_has_a_docstring() -> None:

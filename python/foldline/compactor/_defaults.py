@@ -49,6 +49,7 @@ def defaults_for(
     reserve_tokens: int | None,
     keep: Keep | None,
     summary_tokens: int | None,
+    alternate: bool,
 ) -> Defaults:
     """The choices for a model: window and counter by the registry, the rest in proportion to the window.
 
@@ -70,7 +71,7 @@ def defaults_for(
         newest = KeepTokens(min(_MAX_KEEP_TOKENS, window // 5)) if keep is None else keep
         strategy = Pipeline(
             ClearToolResults(KeepTurns(2), min_gain_tokens=window // 16),
-            Summarize(summarizer, newest, summary_tokens=room),
+            Summarize(summarizer, newest, summary_tokens=room, alternate=alternate),
             target_tokens=int((window - reserve) * _THRESHOLD) // 2,
         )
     return Defaults(

@@ -7,13 +7,14 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 from foldline._core import LiveSnapshot, LiveTranscript, TokenCounter
 from foldline._util.checks import token_number
 from foldline._util.lists import same
 from foldline._util.threads import in_thread
 from foldline._util.turns import Work, in_turn, small
+from foldline.compactor._attempt import attempt_of
 from foldline.compactor._background import Job, begin, begin_async
 from foldline.compactor._checks import never_met
 from foldline.compactor._commit import saved
@@ -68,6 +69,9 @@ __all__ = ["Engine"]
 SOFT_SHARE = 0.9
 
 _POLL_S = 0.02
+
+#: How an attempt ends: with a result, or an exception.
+Ended = TypeVar("Ended", CompactionResult, BaseException)
 
 #: Begins a strategy in the background.
 BeginJob: TypeAlias = "Callable[[Run, Strategy, Messages, StrategyRequest], Job[Run]]"
@@ -136,6 +140,16 @@ class Engine:
         run = run_task(self._begun(asked, begin))
         if isinstance(run, CompactionResult):
             return run
+        try:
+            result = self._ran(run)
+        except BaseException as error:
+            self._close(run, error)
+            raise
+        return self._close(run, result)
+
+    def _ran(self, run: Run) -> CompactionResult:
+        """The result of a run."""
+        asked = run.asked
         job = self._taken_job(run)
         try:
             if job is not None and not job.is_done:
@@ -162,6 +176,16 @@ class Engine:
         run = await arun_task(self._begun(asked, begin_async), work)
         if isinstance(run, CompactionResult):
             return run
+        try:
+            result = await self._aran(run, work)
+        except BaseException as error:
+            self._close(run, error)
+            raise
+        return self._close(run, result)
+
+    async def _aran(self, run: Run, work: Work) -> CompactionResult:
+        """`_ran` without blocking the event loop."""
+        asked = run.asked
         job = self._taken_job(run)
         try:
             while job is not None and not (job.is_done or job.is_stopped):
@@ -303,7 +327,7 @@ class Engine:
         if job is not None:  # announced when it was begun
             return run
         if not self.subscribers.emit(PreCompact(kind, reason, before, len(listed), instructions)):
-            return self._unchanged(asked, request, before, "vetoed", messages=listed, pins=pinned)
+            return self._close(run, self._unchanged(asked, request, before, "vetoed", messages=listed, pins=pinned))
         if not begins:
             return run
         # The strategy outlives this call, so it gets neither its deadline nor its flag.
@@ -422,6 +446,12 @@ class Engine:
             fallback=None if error is None else self.on_failure,
         )
         return Pending(run, outcome, event, error)
+
+    def _close(self, run: Run, ended: Ended) -> Ended:
+        """Tells the watchers that an attempt has ended, with a result or an exception; returns that."""
+        if self.subscribers.is_watched:
+            self.subscribers.end(attempt_of(run, ended, self.counter, self.clock() - run.asked.started_s))
+        return ended
 
     def _ended(self, run: Run, pending: Pending | StrategyResult) -> CompactionResult:
         """The result of a strategy that did not fail."""

@@ -279,6 +279,31 @@ class Histories:
             warnings.warn(f"{damaged} stored fold(s) cannot be read and are left out", FoldlineWarning, stacklevel=6)
         return found
 
+    def restore(self, session: str | None, folds: Sequence[StoredFold]) -> None:
+        """Adds folds that are not known yet. The store is not written."""
+        if session is not None:
+            history = self.history(session, ())
+            # Never waits, since an event loop may call it. A call that has the lock makes a newer fold.
+            if history.lock.acquire(blocking=False):
+                try:
+                    known = {(fold.covered, fold.prefix) for fold in history.folds}
+                    history.folds += [fold for fold in folds if (fold.covered, fold.prefix) not in known]
+                    del history.folds[: -self._max_folds]
+                finally:
+                    history.lock.release()
+            self.leave(history)
+            return
+        with self._lock:
+            for fold in folds:
+                self._put_anonymous(fold)
+
+    def _put_anonymous(self, fold: StoredFold) -> None:
+        """Adds a fold of a history without a session, unless one for the same messages is known."""
+        self._anonymous_folds.setdefault(fold.prefix, fold)
+        self._anonymous_folds.move_to_end(fold.prefix)
+        while len(self._anonymous_folds) > self._max_sessions:
+            self._anonymous_folds.popitem(last=False)
+
     def longest(
         self, session: str | None, history: History, prefixes: Sequence[int], pins: Sequence[int] = ()
     ) -> StoredFold | None:

@@ -57,6 +57,7 @@ class HistoryCall:
     _view: View | None = None
     _prepared: LiveSnapshot | None = None
     _pins: tuple[int, ...] = ()
+    _saved: StoredFold | None = None
 
     def asked(self) -> Asked:
         """The request to compact the view of the history that its known folds give.
@@ -131,6 +132,7 @@ class HistoryCall:
         covered_tokens = self._tokens_before() - self._tokens_from(fold.covered)
         fold = dataclasses.replace(fold, covered_tokens=covered_tokens)
         self.histories.save(self.session, self.history, fold)
+        self._saved = fold
 
     def _dropped(self, dropped: Sequence[int], view: View) -> tuple[int, ...]:
         """The messages of the history that are gone without a summary, with those of the known fold."""
@@ -162,7 +164,7 @@ class HistoryCall:
         """The result for the view, as one for the history."""
         view = self._through(result.messages, result.sources)
         fold = self._fold
-        changes: dict[str, Any] = {}
+        changes: dict[str, Any] = {"stored_fold": fold if self._saved is None else self._saved}
         if fold is not None:
             assert self._prepared is not None  # noqa: S101 - for the type checker: `asked` comes first
             around = result.tokens_before - (self._prepared.total_tokens - self._prepared.overhead)

@@ -40,6 +40,7 @@ class Asked:
         given: The messages, or the transcript that contains them.
         state: The state as the caller gave it.
         session: The memory of the session.
+        session_name: Its name, if it has one.
         pins_of: Finds the pinned messages of the list, once it is counted.
         save: Saves the compaction; by default the store does.
         decided: The state and the trigger's reason, if known.
@@ -51,6 +52,7 @@ class Asked:
     given: Messages | Live
     state: ContextState | None
     session: Session
+    session_name: str | None = None
     pins_of: Callable[[LiveSnapshot, Messages], tuple[int, ...]]
     around: Surroundings
     force: bool = False

@@ -16,7 +16,7 @@ from foldline.compactor._checks import check_keep
 from foldline.compactor._commit import checked_store
 from foldline.compactor._defaults import Writer, defaults_for
 from foldline.compactor._engine import Engine
-from foldline.compactor._folds import Histories, History
+from foldline.compactor._folds import Histories, History, StoredFold
 from foldline.compactor._guard import CommitToken, LoopGuard, checked_seconds
 from foldline.compactor._history import HistoryCall
 from foldline.compactor._options import CompactorOptions
@@ -24,7 +24,7 @@ from foldline.compactor._pins import Pins, as_predicates, may_call, split_pins
 from foldline.compactor._request import Live, Requests, Surroundings
 from foldline.compactor._run import Asked, Decided, Save
 from foldline.compactor._session import Session
-from foldline.compactor.events import Event, Hooks, Subscribers
+from foldline.compactor.events import AttemptEnded, Event, Hooks, Subscribers
 from foldline.compactor.result import CompactionResult
 from foldline.context.metadata import Metadata
 from foldline.context.state import ContextState, checked_number
@@ -191,6 +191,7 @@ class Compactor:
         reserve_tokens: int | None = None,
         keep: Keep | None = None,
         summary_tokens: int | None = None,
+        alternate: bool = False,
         **options: Unpack[CompactorOptions],
     ) -> Self:
         """A compactor for a model, with these choices; each keyword overrides one.
@@ -207,6 +208,7 @@ class Compactor:
             reserve_tokens: Default: an eighth of the window, at most 16,384.
             keep: How much the summary leaves. Default: the newest fifth of the window, at most 20,000 tokens.
             summary_tokens: Room for the summary. Default: a sixteenth of the window, at most 4,000.
+            alternate: As for `Plan.apply`: folding never makes two messages of one side neighbours.
             **options: As for `Compactor`.
 
         Raises:
@@ -229,6 +231,7 @@ class Compactor:
             reserve_tokens=reserve_tokens,
             keep=keep,
             summary_tokens=summary_tokens,
+            alternate=alternate,
         )
         return cls(
             found.trigger,
@@ -271,6 +274,13 @@ class Compactor:
         """Calls a function with every later event; the returned function ends the subscription."""
         return self._subscribers.subscribe(subscriber)
 
+    def watch(self, watcher: Callable[[AttemptEnded], Any]) -> Callable[[], None]:
+        """Calls a function at the end of every later attempt to compact, whatever came of it; see `AttemptEnded`.
+
+        An attempt begins when the trigger fires, or by ``force``. The returned function ends the calls.
+        """
+        return self._subscribers.watch(watcher)
+
     def unpin(self, predicate: Callable[[Any], bool]) -> None:
         """Ends the pins of all messages for which a predicate is true, from the next call on.
 
@@ -280,6 +290,23 @@ class Compactor:
             ConfigError: The argument is not a predicate.
         """
         self._unpinned += as_predicates(predicate, "predicate")
+
+    def restore(self, folds: Iterable[str], *, session: str | None = None) -> None:
+        """Takes over folds that `prepare` made, here or in another process, as ``result.fold`` gave them.
+
+        For callers that keep them in a place of their own, such as a checkpoint; those of the ``store`` are found
+        without it. A fold that is known already, or that is of another history, does no harm.
+
+        Args:
+            folds: The folds, oldest first.
+            session: As for `prepare`.
+
+        Raises:
+            ConfigError: The session is not a name.
+            StoreError: One of them is not a fold.
+        """
+        checked_session(session)
+        self._histories.restore(session, [StoredFold.from_json(each) for each in folds])
 
     def should_compact(
         self,
@@ -625,9 +652,7 @@ class Compactor:
         started_s: float,
     ) -> HistoryCall:
         """The request of one call of `prepare`. The caller must leave its history."""
-        name: object = session
-        if name is not None and (not isinstance(name, str) or not name):
-            raise ConfigError("must be a name", code="bad_session", path="session")
+        checked_session(session)
         if self.store is not None and not isinstance(self.store, FoldStore):
             detail = "must have save_fold and load_folds to serve prepare"
             raise ConfigError(detail, code="store_without_folds", path="store")
@@ -642,6 +667,7 @@ class Compactor:
                 given=given,
                 state=state,
                 session=history.session,
+                session_name=session,
                 pins_of=lambda _prepared, _messages: pinned,
                 around=around,
                 force=force,
@@ -676,6 +702,12 @@ def _may_have_pins(messages: Messages | Live, session: Session) -> bool:
     if isinstance(messages, (list, tuple)):
         return False
     return messages.has_pins_or_summary and not session.has_folded  # type: ignore[union-attr]
+
+
+def checked_session(session: object) -> None:
+    """Raises a `ConfigError` unless it is a name, or None."""
+    if session is not None and (not isinstance(session, str) or not session):
+        raise ConfigError("must be a name", code="bad_session", path="session")
 
 
 def checked_metadata(metadata: object) -> Metadata:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
+from foldline._util.prices import price_of
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning
-from foldline.typing import CompactionEvent, Fallback, TriggerKind
+from foldline.typing import CompactionEvent, CountKind, Fallback, Outcome, TriggerKind
 
 __all__ = [
+    "AttemptEnded",
     "CompactBoundary",
     "CompactionEvent",
     "CompactionFailed",
@@ -85,6 +87,79 @@ class CompactionFailed:
     fallback: Fallback | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class AttemptEnded:
+    """An attempt to compact has ended, whatever came of it. It holds no content.
+
+    Attributes:
+        id: Unique among all attempts.
+        session: The session, as `Compactor.prepare` was given it.
+        trigger: ``"auto"``, or ``"manual"`` if the caller requested it.
+        outcome: As in the result; ``"failed"`` also if the error was raised.
+        reason: As in the result.
+        error: Code of the failure, also if a fallback was taken.
+        tokens_before: Tokens of the request before.
+        tokens_after: Tokens of the request after.
+        length_before: Messages before.
+        length_after: Messages after.
+        floor: The fewest tokens that `FitTokens` reaches on the same list, if known.
+        fits: Whether the request after is within its budgets.
+        counter: Name of the token counter.
+        counter_kind: Accuracy of the counts.
+        round: Round of the compaction; None if nothing was compacted.
+        strategy: The strategies that changed something.
+        fallback: The fallback taken.
+        model: The model that was asked for a summary; empty without one.
+        calls: Calls of summarizers.
+        input_tokens: Tokens that they read, if reported.
+        output_tokens: Tokens that they wrote, if reported.
+        cache_read_tokens: Those read from a cache, if reported.
+        cache_write_tokens: Those written to a cache, if reported.
+        duration_s: Duration in seconds.
+    """
+
+    id: str
+    session: str | None
+    trigger: TriggerKind
+    outcome: Outcome
+    reason: str
+    error: str | None
+    tokens_before: int
+    tokens_after: int
+    length_before: int
+    length_after: int
+    floor: int | None
+    fits: bool | None
+    counter: str
+    counter_kind: CountKind
+    round: int | None
+    strategy: str
+    fallback: Fallback | None
+    model: str
+    calls: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int | None
+    cache_write_tokens: int | None
+    duration_s: float
+
+    @property
+    def tokens_saved(self) -> int:
+        """Tokens that the request lost."""
+        return self.tokens_before - self.tokens_after
+
+    @property
+    def cost_usd(self) -> float | None:
+        """The price of the summaries in US dollars by genai-prices; None if unknown, or without that package."""
+        if not self.model or self.input_tokens is None or self.output_tokens is None:
+            return None
+        return price_of(self.model, self.input_tokens, self.output_tokens)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All attributes by name, as JSON can hold them, with ``tokens_saved``."""
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"tokens_saved": self.tokens_saved}
+
+
 Event: TypeAlias = PreCompact | CompactionEvent | SessionStart | CompactBoundary | CompactionFailed
 
 
@@ -147,21 +222,41 @@ class Subscribers:
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
         self._subscribers: list[Callable[[Event], Any]] = []
+        self._watchers: list[Callable[[AttemptEnded], Any]] = []
         self._lock = threading.Lock()
 
     def subscribe(self, subscriber: Callable[[Event], Any]) -> Callable[[], None]:
         """Calls a function with every later event; the returned function ends the subscription."""
-        if not callable(subscriber):
+        return self._added(self._subscribers, subscriber)
+
+    def watch(self, watcher: Callable[[AttemptEnded], Any]) -> Callable[[], None]:
+        """Calls a function at the end of every later attempt; the returned function ends that."""
+        return self._added(self._watchers, watcher)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether anyone is called at the end of an attempt."""
+        return bool(self._watchers)
+
+    def _added(self, functions: list[Any], function: object) -> Callable[[], None]:
+        if not callable(function):
             raise ConfigError("must be a function", code="bad_subscriber", path="subscriber")
 
-        def unsubscribe() -> None:
+        def remove() -> None:
             with self._lock:
-                if subscriber in self._subscribers:
-                    self._subscribers.remove(subscriber)
+                if function in functions:
+                    functions.remove(function)
 
         with self._lock:
-            self._subscribers.append(subscriber)
-        return unsubscribe
+            functions.append(function)
+        return remove
+
+    def end(self, attempt: AttemptEnded) -> None:
+        """Delivers the end of an attempt."""
+        with self._lock:
+            watchers = list(self._watchers)
+        for watcher in watchers:
+            _called(watcher, attempt)
 
     def emit(self, event: Event) -> bool:
         """Delivers an event; False if the hook returned False."""
@@ -174,7 +269,7 @@ class Subscribers:
         return answer is not False
 
 
-def _called(function: Callable[[Any], Any], event: Event) -> Any:
+def _called(function: Callable[[Any], Any], event: Event | AttemptEnded) -> Any:
     try:
         return function(event)
     except Exception as error:  # noqa: BLE001 - a listener's error must not affect the compaction

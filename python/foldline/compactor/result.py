@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from foldline._core import LiveSnapshot
 from foldline.context.metadata import ROUND, Metadata
@@ -17,6 +17,14 @@ from foldline.strategies.base import StrategyRequest, StrategyResult
 from foldline.typing import CompactionEvent, Fallback, TriggerKind
 
 __all__ = ["CompactionResult", "event_of", "given_of", "metadata_after", "state_after"]
+
+
+class Storable(Protocol):
+    """What can be kept as JSON text."""
+
+    def to_json(self) -> str:
+        """The JSON text."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -31,6 +39,7 @@ class CompactionResult(FoldResult):
         fallback: The fallback taken: ``"truncate"`` or ``"clear"``.
         threshold_tokens: With the reason ``no_progress``: the most tokens at which the trigger does not fire, if known.
         tries: With the reason ``no_progress``: number of consecutive unsuccessful tries.
+        stored_fold: By `Compactor.prepare`: the fold that the request begins with; None without one.
     """
 
     state: ContextState
@@ -40,6 +49,16 @@ class CompactionResult(FoldResult):
     fallback: Fallback | None = None
     threshold_tokens: int | None = None
     tries: int = 0
+    stored_fold: Storable | None = field(default=None, compare=False)
+
+    @property
+    def fold(self) -> str | None:
+        """The fold that the request begins with, as JSON text for `Compactor.restore`; None without one.
+
+        Raises:
+            StoreError: A message that it holds cannot be written as JSON.
+        """
+        return None if self.stored_fold is None else self.stored_fold.to_json()
 
     @property
     def trigger(self) -> TriggerKind:

@@ -70,6 +70,7 @@ class Summarize(BaseStrategy):
             summarizer then gets four fifths of the room.
         may_grow: Whether even a tiny list is folded, whose summary has more tokens than it, as the systems do that
             `presets` reproduces.
+        alternate: As for `Plan.apply`: folding never makes two messages of one side neighbours.
 
     Raises:
         ConfigError: An option is out of range, or ``keep`` and ``keep_recent`` are both given.
@@ -98,6 +99,7 @@ class Summarize(BaseStrategy):
         is_summary: Callable[[Any], bool] | None = None,
         mend: bool = True,
         may_grow: bool = False,
+        alternate: bool = False,
     ) -> None:
         if keep is not None and keep_recent is not None:
             raise ConfigError("cannot be combined with keep", code="conflicting_keeps", path="keep_recent")
@@ -115,6 +117,7 @@ class Summarize(BaseStrategy):
         self.is_summary = is_summary
         self.mend = bool(mend)
         self.may_grow = bool(may_grow)
+        self.alternate = bool(alternate)
         self.summarizer: Summarizer | AsyncSummarizer
         if prompt is None and isinstance(summarizer, AsyncSummarizer):
             self.summarizer = summarizer
@@ -202,7 +205,7 @@ class Summarize(BaseStrategy):
             prepared,
             None,
             options,
-            alternate=False,
+            alternate=self.alternate,
             tools=None,
             system=None,
             format="auto",

@@ -38,6 +38,7 @@ class TruncateOldest(DirectStrategy):
 
     Args:
         keep: How much stays; a `FitTokens` includes the line. Default: 40 % of the messages.
+        alternate: As for `Plan.apply`: dropping never makes two messages of one side neighbours.
 
     Examples:
         >>> import foldline as fl
@@ -49,9 +50,10 @@ class TruncateOldest(DirectStrategy):
 
     keep: Keep
 
-    def __init__(self, keep: Keep | None = None) -> None:
+    def __init__(self, keep: Keep | None = None, *, alternate: bool = False) -> None:
         self.keep = KeepFraction(0.40, of="messages") if keep is None else keep
         checked_keep(self.keep)
+        self.alternate = bool(alternate)
 
     def __repr__(self) -> str:
         return f"TruncateOldest({self.keep})"
@@ -77,7 +79,9 @@ class TruncateOldest(DirectStrategy):
         budget = limit_of(keep_within(self.keep, request))
         room = 0
         while planned.cut:
-            outcome = replaced(prepared, planned, _line(shown, planned, most_topics), self.name)
+            outcome = replaced(
+                prepared, planned, _line(shown, planned, most_topics), self.name, alternate=self.alternate
+            )
             tokens = outcome.tokens or 0
             if budget is None or tokens <= budget:
                 return outcome
@@ -88,7 +92,7 @@ class TruncateOldest(DirectStrategy):
                 return again
             planned = again
         # Results are cleared, nothing is dropped.
-        new, sources, tokens = prepared.place(planned)
+        new, sources, tokens = prepared.place(planned, alternate=self.alternate)
         return StrategyResult.of_plan(planned, new, sources, steps=(self.name,), tokens=tokens)
 
 

@@ -21,6 +21,7 @@ class SlidingWindow(DirectStrategy):
 
     Args:
         n: Number of iterations, at least 1.
+        alternate: As for `Plan.apply`: dropping never makes two messages of one side neighbours.
 
     Raises:
         ConfigError: The number is less than 1 or not whole.
@@ -35,11 +36,12 @@ class SlidingWindow(DirectStrategy):
 
     keep: KeepIterations
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n: int, *, alternate: bool = False) -> None:
         keep = KeepIterations(n)
         if keep.n < 1:
             raise ConfigError("must be at least 1", code="bad_number", path="n")
         self.keep = keep
+        self.alternate = bool(alternate)
 
     def __repr__(self) -> str:
         return f"SlidingWindow({self.keep.n})"
@@ -51,4 +53,5 @@ class SlidingWindow(DirectStrategy):
         if not isinstance(planned, Plan) or not planned:
             return StrategyResult.not_folded(messages, planned, self.keep, request)
         count = len(planned.folded)
-        return dropped(messages, prepared, planned, f"[{count} earlier messages were dropped.]", self.name)
+        note = f"[{count} earlier messages were dropped.]"
+        return dropped(messages, prepared, planned, note, self.name, alternate=self.alternate)

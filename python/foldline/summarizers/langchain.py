@@ -15,6 +15,9 @@ from foldline.typing import Completion, Messages
 
 __all__ = ["LangChainModel"]
 
+#: The tag of calls whose chunks LangGraph does not add to the stream of messages that a user sees.
+_NOT_STREAMED = ("nostream",)
+
 #: Keys under which integrations store the finish reason.
 _ENDS = ("finish_reason", "stop_reason", "done_reason")
 
@@ -24,7 +27,7 @@ class LangChainModel(SdkModel):
 
     The answer is drained as a stream; a model that cannot stream answers in one piece. Retries are the chat model's own
     (its ``max_retries``); none are added. If the integration does not report a finish reason, the answer is taken as
-    complete.
+    complete. A call from a graph of LangGraph is tagged, so that the summary is not streamed to the user.
 
     Args:
         chat_model: The chat model. `acomplete` uses it on the caller's event loop, `complete` in a thread.
@@ -84,6 +87,8 @@ class LangChainModel(SdkModel):
         fields = dict(self._request_options)
         if self.max_tokens_field is not None:
             fields.setdefault(self.max_tokens_field, request.max_tokens)
+        if callable(getattr(client.chat_model, "with_config", None)):  # a runnable: others do not know the argument
+            fields.setdefault("config", {"tags": list(_NOT_STREAMED)})
         stream = client.chat_model.astream if client.is_async else client.chat_model.stream
         return stream([{"role": each["role"], "content": each["content"]} for each in request.messages], **fields)
 
