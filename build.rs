@@ -7,9 +7,11 @@
 
 #[path = "build/auto.rs"]
 mod auto;
+#[path = "src-rust/count/tables/file.rs"]
+mod file;
 #[path = "src-rust/count/tables/hash.rs"]
 mod hash;
-#[path = "build/phf.rs"]
+#[path = "src-rust/count/tables/phf.rs"]
 mod phf;
 #[path = "build/unicode.rs"]
 mod unicode;
@@ -19,8 +21,11 @@ mod vocab;
 use std::path::PathBuf;
 
 fn main() {
-    for path in ["build.rs", "build", "src-rust/count/tables/hash.rs"] {
+    for path in ["build.rs", "build"] {
         println!("cargo::rerun-if-changed={path}");
+    }
+    for file in ["file", "hash", "phf"] {
+        println!("cargo::rerun-if-changed=src-rust/count/tables/{file}.rs");
     }
     let dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     std::fs::write(dir.join("unicode.rs"), unicode::tables()).expect("OUT_DIR is writable");

@@ -18,6 +18,8 @@ const CLASSES: [(&str, u8); 7] = [
 ];
 const SYMBOL: u8 = 128;
 const BLOCK: usize = 128;
+/// All punctuation and symbols are below this code point.
+const SIGNS_END: usize = 0x2_0000;
 
 /// Rust source of the tables.
 pub fn tables() -> String {
@@ -51,6 +53,14 @@ pub fn tables() -> String {
     let mut flat = blocks.concat();
     flat.resize(256 * BLOCK, SYMBOL);
     let _ = writeln!(source, "pub(crate) static BLOCKS: [u8; {}] = {flat:?};", flat.len());
+    let mut other = vec![0u64; SIGNS_END / 64];
+    for (first, last) in ranges(r"[^\s\p{L}\p{N}\p{M}\p{P}\p{S}]") {
+        for code_point in (first..=last).map(|code_point| code_point as usize).filter(|&c| c < SIGNS_END) {
+            other[code_point / 64] |= 1 << (code_point % 64);
+        }
+    }
+    assert!(ranges(r"[\p{P}\p{S}]").iter().all(|(_, last)| (*last as usize) < SIGNS_END));
+    let _ = writeln!(source, "pub(crate) static OTHER: [u64; {}] = {other:?};", other.len());
     source
 }
 

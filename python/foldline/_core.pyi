@@ -1,5 +1,6 @@
 # What the compiled module has; checked against it by stubtest.
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self, final
 
@@ -115,7 +116,13 @@ COUNT_KINDS: tuple[CountKind, ...]
 
 @final
 class TokenCounter:
-    def __new__(cls, spec: str | Callable[[str], int] | None = None, /) -> TokenCounter: ...
+    def __new__(
+        cls,
+        spec: str | os.PathLike[str] | Callable[[str], int] | None = None,
+        /,
+        *,
+        engine: Literal["foldline", "hf"] | None = None,
+    ) -> TokenCounter: ...
     @classmethod
     def for_model(cls, model: str, *, encoding: str | None = None) -> TokenCounter: ...
     @property

@@ -5,6 +5,7 @@ pub mod bpe;
 pub mod by_part;
 pub mod counter;
 pub mod estimate;
+pub mod files;
 pub mod framing;
 pub mod kind;
 pub mod memo;

@@ -1,5 +1,7 @@
 //! `TokenCounter`: counts tokens of texts, batches and message lists.
 
+use std::path::Path;
+
 use numpy::PyArray1;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -19,6 +21,7 @@ use crate::count::by_part::ByPart;
 use crate::count::counter::{self, CountKind, Counter, CustomCounter, MessageCounts};
 use crate::count::estimate::auto::AutoCounter;
 use crate::count::estimate::formula::Heuristic;
+use crate::count::files::{self, counter::FileCounter};
 use crate::count::framing::ToolPlacement;
 use crate::count::memo::cached::Cached;
 use crate::count::messages::read;
@@ -79,8 +82,18 @@ pub(super) fn read_all_tools(tools: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<T
 }
 
 impl TokenCounter {
-    fn build(spec: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn build(spec: &Bound<'_, PyAny>, engine: Engine) -> PyResult<Self> {
         let py = spec.py();
+        if engine == Engine::Hf {
+            let load = py.import("foldline.counting.tokenizer_json")?.getattr("load_counter")?;
+            let name = path_of(spec).ok_or_else(|| exception(py, unknown_spec(spec)))?;
+            return Ok(TokenCounter { counter: callable_counter(&load.call1((&name,))?), name, model: None });
+        }
+        if let Some(name) = path_of(spec).filter(|name| files::is_tokenizer_path(name) || !is_text(spec)) {
+            let open = || FileCounter::open(Path::new(&name));
+            let counter = py.detach(open).map_err(|error| exception(py, error))?;
+            return Ok(TokenCounter { counter: Box::new(Cached::new(counter)), name, model: None });
+        }
         if let Ok(name) = spec.cast::<PyString>() {
             let name = text_of(name, |name, _| name.to_owned());
             if let Some(heuristic) = Heuristic::from_name(&name) {
@@ -88,14 +101,6 @@ impl TokenCounter {
             }
             if name == "auto" {
                 return Ok(TokenCounter { counter: Box::new(AutoCounter), name, model: None });
-            }
-            if name.ends_with("tokenizer.json") {
-                let load = py.import("foldline.counting.tokenizer_json")?.getattr("load_counter")?;
-                return Ok(TokenCounter {
-                    counter: callable_counter(&load.call1((&name,))?),
-                    name,
-                    model: None,
-                });
             }
             let counter = ExactCounter::new(&name).map_err(|_| exception(py, unknown_spec(spec)))?;
             return Ok(TokenCounter { counter: Box::new(Cached::new(counter)), name, model: None });
@@ -109,6 +114,40 @@ impl TokenCounter {
         }
         Err(exception(py, unknown_spec(spec)))
     }
+}
+
+/// What counts with a tokenizer file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Engine {
+    /// The core.
+    Own,
+    /// The package `tokenizers`.
+    Hf,
+}
+
+impl Engine {
+    fn of(py: Python<'_>, name: Option<&str>) -> PyResult<Engine> {
+        match name {
+            None | Some("foldline") => Ok(Engine::Own),
+            Some("hf") => Ok(Engine::Hf),
+            Some(_) => {
+                Err(exception(py, Error::config("unknown_engine", "engine", "not one of foldline, hf")))
+            }
+        }
+    }
+}
+
+fn is_text(spec: &Bound<'_, PyAny>) -> bool {
+    spec.is_instance_of::<PyString>()
+}
+
+/// The path that a str or an `os.PathLike` names.
+fn path_of(spec: &Bound<'_, PyAny>) -> Option<String> {
+    if let Ok(name) = spec.cast::<PyString>() {
+        return Some(text_of(name, |name, _| name.to_owned()));
+    }
+    let path = spec.call_method0(intern!(spec.py(), "__fspath__")).ok()?;
+    path.cast::<PyString>().ok().map(|name| text_of(name, |name, _| name.to_owned()))
 }
 
 /// Whether `TokenCounter` takes this name.
@@ -130,7 +169,7 @@ fn unknown_spec(spec: &Bound<'_, PyAny>) -> Error {
         let hint = model.map_or(String::new(), |model| {
             format!("a model, whose counter is TokenCounter.for_model({:?}): ", model.name)
         });
-        format!("{hint}neither a callable nor one of {known}, nor the path of a tokenizer.json")
+        format!("{hint}neither a callable nor one of {known}, nor the path of a tokenizer file")
     };
     Error::config("unknown_counter", "counter", detail)
 }
@@ -160,10 +199,10 @@ fn call(py: Python<'_>, callable: &Py<PyAny>, text: &str) -> Result<u64> {
 #[pymethods]
 impl TokenCounter {
     #[new]
-    #[pyo3(signature = (spec = None, /))]
-    fn new(py: Python<'_>, spec: Option<Bound<'_, PyAny>>) -> PyResult<Self> {
+    #[pyo3(signature = (spec = None, /, *, engine = None))]
+    fn new(py: Python<'_>, spec: Option<Bound<'_, PyAny>>, engine: Option<&str>) -> PyResult<Self> {
         let spec = spec.unwrap_or_else(|| PyString::new(py, "o200k_base").into_any());
-        Self::build(&spec)
+        Self::build(&spec, Engine::of(py, engine)?)
     }
 
     /// The counter of a model, by its name or dated name: its encoding and its family's framing.
@@ -180,7 +219,8 @@ impl TokenCounter {
         let Text(model) = model;
         match (models::lookup(&model), encoding) {
             (Some(known), None) => {
-                let counter = ModelCounter::new(&known).map_err(|error| exception(py, error))?;
+                let open = || ModelCounter::new(&known, &model);
+                let counter = py.detach(open).map_err(|error| exception(py, error))?;
                 let is_exact = counter.kind() == CountKind::Exact;
                 let name = if is_exact { known.encoding.as_ref() } else { known.family.name() };
                 let counter = Box::new(Cached::new(counter));

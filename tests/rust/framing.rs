@@ -34,7 +34,7 @@ fn the_recorded_sample() {
 
 fn check(case: &JsonNode<'_>) {
     let text = |name: &str| Value::read(&field(case, name)).unwrap().as_str().unwrap().to_owned();
-    let counter = ModelCounter::new(&lookup(&text("model")).unwrap()).unwrap();
+    let counter = ModelCounter::new(&lookup(&text("model")).unwrap(), &text("model")).unwrap();
     let format = Format::from_name(&text("format")).unwrap();
     let transcript = read_messages(&field(case, "messages"), format, false).unwrap();
     let mut counts = count_transcript(&counter, &transcript, &mut || true).unwrap();

@@ -24,7 +24,7 @@ fn counters() -> Vec<Box<dyn Counter>> {
         Box::new(Cached::new(ExactCounter::new("cl100k_base").unwrap())),
     ];
     for model in ["gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro"] {
-        counters.push(Box::new(ModelCounter::new(&lookup(model).unwrap()).unwrap()));
+        counters.push(Box::new(ModelCounter::new(&lookup(model).unwrap(), model).unwrap()));
     }
     let heuristics = Heuristic::ALL.iter().map(|(_, heuristic)| Box::new(*heuristic) as Box<dyn Counter>);
     counters.extend(heuristics);

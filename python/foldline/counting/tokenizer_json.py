@@ -1,9 +1,11 @@
-"""Counters from a model's ``tokenizer.json``, by the `tokenizers` package (extra ``hf``)."""
+"""Counters from tokenizer files, by the core or by the `tokenizers` package (extra ``hf``)."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
 
 from foldline._core import TokenCounter
 from foldline.errors import ConfigError
@@ -11,20 +13,26 @@ from foldline.errors import ConfigError
 __all__ = ["load_counter", "tokenizer_json"]
 
 
-def tokenizer_json(path: str | os.PathLike[str]) -> TokenCounter:
+def tokenizer_json(
+    path: str | os.PathLike[str], *, engine: Literal["foldline", "hf"] | None = None
+) -> TokenCounter:
     """A counter that counts as a model's own tokenizer.
 
     Text that looks like a special token counts as plain text, no special tokens are added, and truncation or padding
     settings of the file are ignored. Only the texts of messages are counted: the file does not contain the chat
-    template, so the kind is ``"estimated"``. Same as ``TokenCounter(path)``; every counter argument accepts the path.
+    template, so counts of messages are ``"estimated"``. Same as ``TokenCounter(path, engine=engine)``.
 
     Args:
-        path: The file. As a counter's name it must end in ``tokenizer.json``; here it may have any name.
+        path: The file, or a model's folder.
+        engine: ``"foldline"`` for the core, which supports BPE models; ``"hf"`` for the `tokenizers` package, which
+            supports all, is slower, and gives counts of the kind ``"estimated"``. Default: ``"foldline"``.
 
     Raises:
-        ConfigError: ``missing_extra`` without the `tokenizers` package, ``bad_tokenizer`` if the file cannot be read.
+        ConfigError: ``bad_tokenizer`` if the file cannot be read, ``unsupported_tokenizer`` if it has a part that the
+            core does not support, ``missing_extra`` without the `tokenizers` package.
 
-    Complexity: that of the tokenizer: loading takes about 0.1 to 1 s, counting runs at a few MB/s on one thread.
+    Complexity: loading takes about 0.1 to 1 s, once for each file of a process. The core then counts as fast as with
+    its own encodings, the package at a few MB/s on one thread.
 
     Examples:
         >>> import json, pathlib, tempfile, pytest
@@ -34,18 +42,17 @@ def tokenizer_json(path: str | os.PathLike[str]) -> TokenCounter:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "tokenizer.json")
         ...     _ = path.write_text(text)
-        ...     counter = tokenizer_json(path)
+        ...     counter = tokenizer_json(path, engine="hf")
         >>> counter.count("hello, world")
         3
     """
-    name = os.fspath(path)
-    return TokenCounter(name) if name.endswith("tokenizer.json") else TokenCounter(load_counter(name))
+    return TokenCounter(Path(path), engine=engine)
 
 
 def load_counter(path: str) -> Callable[[str], int]:
     """The counting function of a tokenizer file.
 
-    The core calls this function for counter names that end in ``tokenizer.json``.
+    The core calls this function for ``engine="hf"``.
 
     Raises:
         ConfigError: As for `tokenizer_json`.
@@ -53,7 +60,7 @@ def load_counter(path: str) -> Callable[[str], int]:
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        detail = "a tokenizer.json needs the package tokenizers: pip install 'foldline[hf]'"
+        detail = "engine=\"hf\" needs the package tokenizers: pip install 'foldline[hf]'"
         raise ConfigError(detail, code="missing_extra", path="counter") from None
     try:
         tokenizer = Tokenizer.from_file(path)

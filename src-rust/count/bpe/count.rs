@@ -4,7 +4,7 @@ use super::batch::{Batch, LONGEST};
 use super::lookup::{MissMask, Misses, Window};
 use super::miss::{self, Waiting};
 use crate::count::memo::thread::MemoGuard;
-use crate::count::pretokenize::boundaries::{GPT2, GPT4, GPT4O};
+use crate::count::pretokenize::boundaries::{GPT2, GPT4, GPT4O, LLAMA3, QWEN2, QWEN35, TEKKEN};
 use crate::count::pretokenize::{Pattern, Progress};
 use crate::count::simd::dispatch::Engine;
 use crate::count::tables::vocab::{VOCABS, Vocab};
@@ -19,10 +19,40 @@ pub(crate) trait Watch: Progress {
     fn allows_more(&mut self, count: usize) -> bool;
 }
 
+/// Cuts a text into pre-tokens.
+pub(crate) trait Cutter: Copy {
+    /// Fills a batch by arithmetic on masks, as far as its cuts are certain.
+    fn cut(self, engine: Engine, batch: &mut Batch, text: &[u8]);
+    /// The end of the pre-token that starts at `start`, which is inside the text.
+    fn end(self, text: &[u8], start: usize, progress: &mut impl Progress) -> usize;
+}
+
+impl Cutter for Pattern {
+    #[inline]
+    fn cut(self, engine: Engine, batch: &mut Batch, text: &[u8]) {
+        match self {
+            Pattern::Gpt2 => engine.cut::<GPT2>(batch, text),
+            Pattern::Gpt4 => engine.cut::<GPT4>(batch, text),
+            Pattern::Gpt4o => engine.cut::<GPT4O>(batch, text),
+            Pattern::Llama3 => engine.cut::<LLAMA3>(batch, text),
+            Pattern::Qwen2 => engine.cut::<QWEN2>(batch, text),
+            Pattern::Qwen35 => engine.cut::<QWEN35>(batch, text),
+            Pattern::Tekken => engine.cut::<TEKKEN>(batch, text),
+            // Cut by the scanner.
+            Pattern::Deepseek => {}
+        }
+    }
+
+    #[inline]
+    fn end(self, text: &[u8], start: usize, progress: &mut impl Progress) -> usize {
+        Pattern::end(self, text, start, progress)
+    }
+}
+
 /// The number of tokens of `text`; `None` if `watch` stops the count.
 pub(crate) fn count(
     vocab: &Vocab,
-    pattern: Pattern,
+    cutter: impl Cutter,
     engine: Engine,
     text: &[u8],
     watch: &mut impl Watch,
@@ -30,7 +60,7 @@ pub(crate) fn count(
     // Kept per thread: allocating one for each text takes a tenth of the time of a short text.
     let mut scratch = SCRATCH.try_with(Cell::take).ok().flatten().unwrap_or_default();
     scratch.note(vocab, text.len());
-    let total = count_at(&mut scratch, vocab, pattern, engine, text, watch);
+    let total = count_at(&mut scratch, vocab, cutter, engine, text, watch);
     // Fails only while the thread ends.
     let _ = SCRATCH.try_with(|kept| kept.set(Some(scratch)));
     total
@@ -98,7 +128,7 @@ impl Default for Scratch {
 fn count_at(
     scratch: &mut Scratch,
     vocab: &Vocab,
-    pattern: Pattern,
+    cutter: impl Cutter,
     engine: Engine,
     text: &[u8],
     watch: &mut impl Watch,
@@ -111,15 +141,11 @@ fn count_at(
         let batch = &mut scratch.batch;
         let mut long = None;
         loop {
-            match pattern {
-                Pattern::Gpt2 => engine.cut::<GPT2>(batch, text),
-                Pattern::Gpt4 => engine.cut::<GPT4>(batch, text),
-                Pattern::Gpt4o => engine.cut::<GPT4O>(batch, text),
-            }
+            cutter.cut(engine, batch, text);
             if batch.is_full() || batch.at == text.len() {
                 break;
             }
-            let end = pattern.end(text, batch.at, watch);
+            let end = cutter.end(text, batch.at, watch);
             if end - batch.at > LONGEST {
                 long = Some(end);
                 break;
@@ -244,6 +270,11 @@ mod tests {
             (&CL100K, Pattern::Gpt4),
             (&P50K, Pattern::Gpt2),
             (&R50K, Pattern::Gpt2),
+            (&CL100K, Pattern::Llama3),
+            (&CL100K, Pattern::Qwen2),
+            (&O200K, Pattern::Qwen35),
+            (&O200K, Pattern::Tekken),
+            (&CL100K, Pattern::Deepseek),
         ] {
             let expected = by_scanner(vocab, pattern, text);
             for engine in Engine::all() {

@@ -96,7 +96,7 @@ impl Encoding {
 const CHECK_EVERY: usize = 64 * 1024;
 
 /// A limit and a check.
-struct Stop<'a> {
+pub(crate) struct Stop<'a> {
     limit: usize,
     check: Option<&'a mut dyn FnMut() -> bool>,
     /// Position in the text at which `check` is due.
@@ -105,7 +105,7 @@ struct Stop<'a> {
 }
 
 impl<'a> Stop<'a> {
-    fn new(limit: usize, check: Option<&'a mut dyn FnMut() -> bool>) -> Stop<'a> {
+    pub(crate) fn new(limit: usize, check: Option<&'a mut dyn FnMut() -> bool>) -> Stop<'a> {
         let next = if check.is_some() { CHECK_EVERY } else { usize::MAX };
         Stop { limit, check, next, stopped: false }
     }

@@ -27,6 +27,18 @@ pub enum Family {
     Claude47,
     /// Gemini.
     Gemini,
+    /// Open models with the markers of ChatML: Qwen, OLMo.
+    ChatMl,
+    /// Llama 3 and 4.
+    Llama,
+    /// DeepSeek.
+    DeepSeek,
+    /// Mistral, and Llama 2.
+    Mistral,
+    /// Gemma.
+    Gemma,
+    /// Other open models.
+    Open,
     /// The framing of the messages' dialect: embedding models, and models that a caller registered.
     Plain,
 }
@@ -42,6 +54,12 @@ impl Family {
         ("claude", Family::Claude),
         ("claude-4.7", Family::Claude47),
         ("gemini", Family::Gemini),
+        ("chatml", Family::ChatMl),
+        ("llama", Family::Llama),
+        ("deepseek", Family::DeepSeek),
+        ("mistral", Family::Mistral),
+        ("gemma", Family::Gemma),
+        ("open", Family::Open),
         ("plain", Family::Plain),
     ];
 
@@ -76,6 +94,13 @@ impl Family {
             Family::Claude => Some(FramingCost::CLAUDE),
             Family::Claude47 => Some(FramingCost::CLAUDE_4_7),
             Family::Gemini => Some(FramingCost::GEMINI),
+            // Chat templates, read by hand; start and header of the reply are `request`.
+            Family::ChatMl => Some(FramingCost::template(3, 5, 5)),
+            Family::Llama => Some(FramingCost::template(5, 5, 5)),
+            Family::DeepSeek => Some(FramingCost::template(2, 1, 2)),
+            Family::Mistral => Some(FramingCost::template(1, 2, 1)),
+            Family::Gemma => Some(FramingCost::template(4, 5, 5)),
+            Family::Open => Some(FramingCost::template(4, 4, 4)),
             Family::Plain => None,
         }
     }
@@ -143,6 +168,21 @@ impl FramingCost {
         text: Accuracy::EXACT,
         calls: Accuracy::EXACT,
     };
+
+    /// What a chat template adds, estimated: for the request, each message, and each message of the model. Tools and
+    /// calls are counted as given.
+    const fn template(request: u32, message: u32, assistant: u32) -> FramingCost {
+        FramingCost {
+            request,
+            message,
+            system: message,
+            assistant,
+            item: message,
+            text: Accuracy::ESTIMATED,
+            calls: Accuracy::ESTIMATED,
+            ..Self::NONE
+        }
+    }
 
     /// Chat messages under an encoding, without a known model. Requests, 2026-11: exact for messages of text.
     pub const OPENAI_CHAT: FramingCost = FramingCost {

@@ -24,6 +24,8 @@ pub(crate) const SHORTEST: usize = 15;
 const HUGEST: usize = 1024;
 
 pub(crate) struct Memo {
+    /// The number of its vocabulary.
+    vocab: usize,
     short: Keyed,
     /// Counts of segments. Separate from those of whole pre-tokens, because a segment whose bytes are a token need not
     /// become one. Most are requested once: afterwards the pre-token itself is found.
@@ -49,8 +51,9 @@ pub(crate) enum MemoSlot {
 }
 
 impl Memo {
-    fn new() -> Memo {
+    fn new(vocab: usize) -> Memo {
         Memo {
+            vocab,
             short: Keyed::new(SHORT.0, SHORT.1),
             segments: Keyed::new(SEGMENTS.0, SEGMENTS.1),
             long: Pieces::new(LONG.0, LONG.1),
@@ -134,17 +137,27 @@ impl Memo {
     }
 }
 
-/// The memos of a thread, one for each vocabulary. Pooled when the thread ends.
-struct Own([Cell<Option<Box<Memo>>>; VOCABS]);
+/// The memos of a thread: one for each built-in vocabulary, and [`LOADED`] for those of tokenizer files, which share
+/// them by their number. Pooled when the thread ends.
+struct Own([Cell<Option<Box<Memo>>>; PLACES]);
+
+/// Memos that a thread keeps for vocabularies of tokenizer files; most processes use one or two.
+const LOADED: usize = 4;
+const PLACES: usize = VOCABS + LOADED;
+
+/// Where a thread keeps the memo of a vocabulary.
+fn place_of(vocab: usize) -> usize {
+    if vocab < VOCABS { vocab } else { VOCABS + vocab % LOADED }
+}
 
 thread_local! {
-    static OWN: Own = const { Own([const { Cell::new(None) }; VOCABS]) };
+    static OWN: Own = const { Own([const { Cell::new(None) }; PLACES]) };
 }
 
 /// Memos of ended threads with their vocabularies. Pooled, so that per-call threads start warm.
 static LAID_BY: Mutex<MemoPool> = Mutex::new(Vec::new());
 
-type MemoPool = Vec<(usize, Box<Memo>)>;
+type MemoPool = Vec<Box<Memo>>;
 
 /// Most memos in the pool.
 const MOST_LAID_BY: usize = 8;
@@ -157,15 +170,15 @@ fn laid_by() -> Option<MutexGuard<'static, MemoPool>> {
 impl Own {
     /// This thread's memo of a vocabulary, or else one from the pool.
     fn take(&self, vocab: usize) -> Option<Box<Memo>> {
-        self.0.get(vocab)?.take().or_else(|| {
+        self.0.get(place_of(vocab))?.take().filter(|memo| memo.vocab == vocab).or_else(|| {
             let mut memos = laid_by()?;
-            let at = memos.iter().rposition(|(of, _)| *of == vocab)?;
-            Some(memos.remove(at).1)
+            let at = memos.iter().rposition(|memo| memo.vocab == vocab)?;
+            Some(memos.remove(at))
         })
     }
 
-    fn put(&self, vocab: usize, memo: Box<Memo>) {
-        if let Some(place) = self.0.get(vocab) {
+    fn put(&self, memo: Box<Memo>) {
+        if let Some(place) = self.0.get(place_of(memo.vocab)) {
             place.set(Some(memo));
         }
     }
@@ -174,13 +187,13 @@ impl Own {
 impl Drop for Own {
     fn drop(&mut self) {
         let Some(mut memos) = laid_by() else { return };
-        for (vocab, memo) in self.0.iter().enumerate() {
+        for memo in &self.0 {
             if let Some(memo) = memo.take() {
                 // Replaces the oldest: recent text matters more.
                 if memos.len() == MOST_LAID_BY {
                     memos.remove(0);
                 }
-                memos.push((vocab, memo));
+                memos.push(memo);
             }
         }
     }
@@ -203,7 +216,7 @@ impl MemoGuard {
     pub(crate) fn memo(&mut self) -> &mut Memo {
         self.memo.get_or_insert_with(|| {
             let kept = OWN.try_with(|memos| memos.take(self.vocab)).ok().flatten();
-            kept.unwrap_or_else(|| Box::new(Memo::new()))
+            kept.unwrap_or_else(|| Box::new(Memo::new(self.vocab)))
         })
     }
 }
@@ -212,7 +225,7 @@ impl Drop for MemoGuard {
     fn drop(&mut self) {
         if let Some(memo) = self.memo.take() {
             // Fails only while the thread ends, when the memo is no longer needed.
-            let _ = OWN.try_with(|memos| memos.put(self.vocab, memo));
+            let _ = OWN.try_with(|memos| memos.put(memo));
         }
     }
 }
@@ -227,7 +240,7 @@ mod tests {
 
     #[test]
     fn answers_are_those_that_were_kept() {
-        let mut memo = Memo::new();
+        let mut memo = Memo::new(0);
         let find = |memo: &Memo, piece: &[u8]| memo.find(&place(piece), piece);
         assert!([&b""[..], b"\0", &[0; 16]].iter().all(|piece| find(&memo, piece).is_none()));
         let text: Vec<u8> = (0..4000u32)
@@ -274,7 +287,7 @@ mod tests {
     #[test]
     fn only_a_memo_that_helps_grows() {
         for helps in [false, true] {
-            let mut memo = Memo::new();
+            let mut memo = Memo::new(0);
             for n in 0..40_000u32 {
                 let piece = n.to_string().into_bytes();
                 memo.keep(&place(&piece), &piece, 1);

@@ -1,17 +1,29 @@
-//! The counter of a model: its encoding, with the factor and framing of its family.
+//! The counter of a model: its encoding or tokenizer file, with the factor and framing of its family.
+
+use std::path::Path;
 
 use super::Model;
+use super::vocabularies::Vocabulary;
 use crate::count::bpe::counter::ExactCounter;
 use crate::count::counter::{CountKind, Counter, Interrupt};
+use crate::count::files::counter::FileCounter;
+use crate::count::files::is_tokenizer_path;
 use crate::count::framing::media::PictureRule;
 use crate::count::framing::{Accuracy, Family, FramingCost, scaled};
 use crate::error::Result;
 use crate::transcript::Framing;
 
+/// The counter of texts.
+#[derive(Clone, Copy)]
+enum TextCounter {
+    Encoding(ExactCounter),
+    File(FileCounter),
+}
+
 /// Counts as a model does: exact if its encoding is public, else calibrated.
 #[derive(Clone, Copy)]
 pub struct ModelCounter {
-    encoding: ExactCounter,
+    encoding: TextCounter,
     family: Family,
     pictures: Option<PictureRule>,
     permille: u32,
@@ -19,32 +31,48 @@ pub struct ModelCounter {
 }
 
 impl ModelCounter {
-    /// The counter of a model.
+    /// The counter of a model. `name` is the model's name as given, which may be a repository of Hugging Face.
     ///
     /// # Errors
-    /// `unknown_encoding`.
-    pub fn new(model: &Model) -> Result<Self> {
-        let encoding = ExactCounter::new(&model.encoding)?;
+    /// `unknown_encoding`; `missing_tokenizer` if its tokenizer file is not found; those of [`FileCounter::open`].
+    pub fn new(model: &Model, name: &str) -> Result<Self> {
+        let encoding = if let Some(vocabulary) = Vocabulary::get(&model.encoding) {
+            TextCounter::File(FileCounter::open(&vocabulary.find(name)?)?)
+        } else if is_tokenizer_path(&model.encoding) {
+            TextCounter::File(FileCounter::open(Path::new(&*model.encoding))?)
+        } else {
+            TextCounter::Encoding(ExactCounter::new(&model.encoding)?)
+        };
         let (permille, accuracy) = model.family.text();
         Ok(ModelCounter { encoding, family: model.family, pictures: model.pictures, permille, accuracy })
     }
 }
 
+impl TextCounter {
+    #[inline]
+    fn get(&self) -> &dyn Counter {
+        match self {
+            TextCounter::Encoding(counter) => counter,
+            TextCounter::File(counter) => counter,
+        }
+    }
+}
+
 impl Counter for ModelCounter {
     fn count(&self, text: &str, check: Interrupt<'_>) -> Result<u64> {
-        Ok(scaled(self.encoding.count(text, check)?, self.permille))
+        Ok(scaled(self.encoding.get().count(text, check)?, self.permille))
     }
 
     fn count_up_to(&self, text: &str, limit: u64, check: Interrupt<'_>) -> Result<Option<u64>> {
         // The largest count of the encoding that does not scale beyond the limit, plus one for rounding.
         let most = u128::from(limit) * 1000 / u128::from(self.permille) + 1;
         let most = u64::try_from(most).unwrap_or(u64::MAX);
-        let counted = self.encoding.count_up_to(text, most, check)?.map(|n| scaled(n, self.permille));
+        let counted = self.encoding.get().count_up_to(text, most, check)?.map(|n| scaled(n, self.permille));
         Ok(counted.filter(|&tokens| tokens <= limit))
     }
 
     fn count_encoded(&self, text: &str, check: Interrupt<'_>) -> Result<u64> {
-        self.encoding.count(text, check)
+        self.encoding.get().count(text, check)
     }
 
     fn permille(&self) -> u32 {

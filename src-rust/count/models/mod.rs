@@ -6,14 +6,19 @@
 
 mod counter;
 mod name;
+mod open_names;
+mod open_table;
 mod table;
+mod vocabularies;
 
 pub use counter::ModelCounter;
 
 use std::borrow::Cow;
 use std::sync::{PoisonError, RwLock};
 
+use self::vocabularies::Vocabulary;
 use super::bpe::encoding::Encoding;
+use super::files::is_tokenizer_path;
 use super::framing::media::PictureRule;
 use super::framing::{Accuracy, Family};
 use crate::error::{Error, Result};
@@ -27,7 +32,8 @@ pub struct Model {
     pub provider: Cow<'static, str>,
     /// The family, which determines its framing.
     pub family: Family,
-    /// The encoding that counts its texts: its own, or the one its counts are fitted to.
+    /// What counts its texts: an encoding (its own, or the one its counts are fitted to), the vocabulary of an open
+    /// model, or the path of a tokenizer file.
     pub encoding: Cow<'static, str>,
     /// Tokens of input and output together, if known.
     pub context_window: Option<u32>,
@@ -46,6 +52,14 @@ impl Model {
     #[must_use]
     pub fn accuracy(&self) -> Accuracy {
         self.family.text().1
+    }
+
+    /// What is missing to count its texts, and where it is looked for; `None` if nothing is. `name` is its name as
+    /// given.
+    #[must_use]
+    pub fn missing(&self, name: &str) -> Option<String> {
+        let vocabulary = Vocabulary::get(&self.encoding)?;
+        vocabulary.find(name).is_err().then(|| vocabulary.advice())
     }
 }
 
@@ -68,7 +82,7 @@ pub fn lookup(model: &str) -> Option<Model> {
     };
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     let found = registered.iter().rev().fold(None, best);
-    table::MODELS.iter().fold(found, best)
+    table::MODELS.iter().chain(open_table::MODELS).fold(found, best)
 }
 
 /// Registers a model, or replaces a registered one with the same name. It covers dated and suffixed names, like the
@@ -81,7 +95,8 @@ pub fn register(mut model: Model) -> Result<()> {
     if name.is_empty() {
         return Err(Error::config("empty_name", "name", "must not be empty"));
     }
-    if Encoding::get(&model.encoding).is_none() {
+    let is_file = is_tokenizer_path(&model.encoding) || Vocabulary::get(&model.encoding).is_some();
+    if !is_file && Encoding::get(&model.encoding).is_none() {
         let known = Encoding::names().join(", ");
         return Err(Error::config("unknown_encoding", "encoding", format!("not one of {known}")));
     }
@@ -105,7 +120,7 @@ pub fn unregister(model: &str) -> bool {
 #[must_use]
 pub fn all() -> Vec<Model> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    table::MODELS.iter().chain(registered.iter()).cloned().collect()
+    table::MODELS.iter().chain(open_table::MODELS).chain(registered.iter()).cloned().collect()
 }
 
 #[cfg(test)]
@@ -151,8 +166,52 @@ mod tests {
     fn every_name_finds_itself_and_its_encoding_exists() {
         for model in all() {
             assert_eq!(lookup(&model.name).map(|found| found.name), Some(model.name.clone()));
-            assert!(Encoding::get(&model.encoding).is_some(), "{}", model.name);
+            let counts = Encoding::get(&model.encoding).is_some() || Vocabulary::get(&model.encoding).is_some();
+            assert!(counts, "{}", model.name);
             assert_eq!(name::normalized(&model.name), model.name);
+        }
+    }
+
+    #[test]
+    fn open_models_are_found_as_hubs_gateways_and_servers_write_them() {
+        for (written, expected) in [
+            ("qwen3:32b", Some(("qwen3", "qwen3"))),
+            ("hosted_vllm/Qwen/Qwen3-32B", Some(("qwen3", "qwen3"))),
+            ("Qwen/Qwen3-32B-FP8", Some(("qwen3", "qwen3"))),
+            ("qwen/qwen3-32b:free", Some(("qwen3", "qwen3"))),
+            ("qwen/qwen-2.5-72b-instruct", Some(("qwen2.5", "qwen2.5"))),
+            ("Qwen/Qwen2.5-Coder-32B-Instruct-AWQ", Some(("qwen2.5", "qwen2.5"))),
+            ("qwen3.5:27b", Some(("qwen3.5", "qwen3.5"))),
+            ("ollama/llama3.3:70b-instruct-q4_K_M", Some(("llama-3.3", "llama-3"))),
+            ("bedrock/us.meta.llama3-3-70b-instruct-v1:0", Some(("llama-3.3", "llama-3"))),
+            ("meta-llama/Llama-3.1-8B-Instruct", Some(("llama-3.1", "llama-3"))),
+            ("llama-3.3-70b-instruct-maas", Some(("llama-3.3", "llama-3"))),
+            ("llama-3.3-70b", Some(("llama-3.3", "llama-3"))),
+            ("meta-llama/llama-4-scout:free", Some(("llama-4-scout", "llama-4"))),
+            ("deepseek-r1:70b", Some(("llama-3.3", "llama-3"))),
+            ("deepseek-r1:671b", Some(("deepseek-r1", "deepseek-v3"))),
+            ("deepseek-r1:32b", Some(("qwen2.5", "qwen2.5"))),
+            ("deepseek-ai/DeepSeek-R1-Distill-Llama-70B", Some(("llama-3.3", "llama-3"))),
+            ("deepseek/deepseek-chat-v3.1", Some(("deepseek-v3", "deepseek-v3"))),
+            ("us.deepseek.r1-v1:0", Some(("deepseek-r1", "deepseek-v3"))),
+            ("deepseek-v3.2", Some(("deepseek-v3", "deepseek-v3"))),
+            ("deepseek-v4", Some(("deepseek-v4", "deepseek-v4"))),
+            ("gemma3:27b-it-qat", Some(("gemma-3", "gemma-3"))),
+            ("google/gemma-3-27b-it", Some(("gemma-3", "gemma-3"))),
+            ("mistralai/Mistral-Nemo-Instruct-2407", Some(("mistral-nemo", "tekken"))),
+            ("mistral-small3.1:24b", Some(("mistral-small3.1", "tekken"))),
+            ("mistral:7b", Some(("mistral-7b", "mistral-v3"))),
+            ("mistral.mixtral-8x7b-instruct-v0:1", Some(("mixtral-8x7b", "mistral-v1"))),
+            ("phi4:14b", Some(("phi-4", "phi-4"))),
+            ("z-ai/glm-4.5-air", Some(("glm-4", "glm-4"))),
+            ("moonshotai/kimi-k2-0905", Some(("kimi-k2", "kimi-k2"))),
+            ("gpt-oss:20b", Some(("gpt-oss", "o200k_harmony"))),
+            ("llamafile", None),
+            ("grok-4", None),
+        ] {
+            let found = lookup(written);
+            let found = found.as_ref().map(|model| (&*model.name, &*model.encoding));
+            assert_eq!(found, expected, "{written}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Normalization and matching of model names.
 
+use super::open_names;
+
 /// Prefixes of services, separated from the name by a colon or a dot.
 const PREFIXES: &[&str] = &[
     "anthropic",
@@ -28,16 +30,29 @@ const PREFIXES: &[&str] = &[
     "vertex_ai",
 ];
 
+/// Prefixes of providers on Bedrock, separated from the name by a dot. With a colon they are names of Ollama.
+const DOTTED: &[&str] = &["cohere", "deepseek", "meta", "mistral", "moonshot", "qwen"];
+
 /// The name in lower case without service prefixes. Versions of Claude get a dash (`claude-sonnet-4-5`).
 pub(super) fn normalized(model: &str) -> String {
     let lower = model.trim().to_ascii_lowercase();
     let mut name = lower.rsplit('/').next().unwrap_or_default();
-    while let Some((_, rest)) =
-        name.split_once([':', '.']).filter(|(prefix, rest)| PREFIXES.contains(prefix) && !rest.is_empty())
+    let is_prefix = |prefix: &str| PREFIXES.contains(&prefix);
+    let is_dotted = |name: &str, prefix: &str| {
+        DOTTED.contains(&prefix) && name.get(prefix.len()..).is_some_and(|rest| rest.starts_with('.'))
+    };
+    while let Some((_, rest)) = name
+        .split_once([':', '.'])
+        .filter(|(prefix, rest)| (is_prefix(prefix) || is_dotted(name, prefix)) && !rest.is_empty())
     {
         name = rest;
     }
-    if name.starts_with("claude") { name.replace('.', "-") } else { name.to_owned() }
+    if name.starts_with("claude") {
+        return name.replace('.', "-");
+    }
+    // Bedrock's name after the provider's prefix.
+    let name = if name.starts_with("r1-v") { &*format!("deepseek-{name}") } else { name };
+    open_names::spelled(name).unwrap_or_else(|| name.to_owned())
 }
 
 /// Whether a name equals that of a model, or extends it by a date or a suffix.

@@ -25,6 +25,30 @@ use super::unicode::{BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPE
 pub(crate) const GPT2: u8 = 2;
 pub(crate) const GPT4: u8 = 4;
 pub(crate) const GPT4O: u8 = 5;
+pub(crate) const LLAMA3: u8 = 6;
+pub(crate) const QWEN2: u8 = 7;
+pub(crate) const QWEN35: u8 = 8;
+pub(crate) const TEKKEN: u8 = 9;
+
+/// Whether words are capitals, then small letters, and slashes after symbols belong to them.
+const fn is_cased(p: u8) -> bool {
+    matches!(p, GPT4O | TEKKEN)
+}
+
+/// Whether marks are letters, at least after letters.
+const fn joins_marks(p: u8) -> bool {
+    matches!(p, GPT4O | TEKKEN | QWEN35)
+}
+
+/// Whether every number is a pre-token.
+const fn cuts_digits(p: u8) -> bool {
+    matches!(p, QWEN2 | QWEN35 | TEKKEN)
+}
+
+/// Whether white space at the end of the text is one pre-token.
+const fn keeps_last_blanks(p: u8) -> bool {
+    matches!(p, GPT2 | GPT4)
+}
 
 /// Starts of pre-tokens in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,12 +111,13 @@ pub(crate) fn widen<const P: u8>(
     masks.symbol |= of(SYMBOL);
     hard |= of(NUMBER) | of(BLANK) | of(NEWLINE);
     let mark = of(MARK);
-    if P != GPT4O {
+    if !joins_marks(P) {
         masks.symbol |= mark;
-    }
-    if P == GPT4O {
-        // Marks are letters after letters, but symbols after symbols.
+    } else {
         masks.caseless |= mark;
+    }
+    if is_cased(P) {
+        // Marks are letters after letters, but symbols after symbols.
         hard |= mark & masks.lead & !((masks.upper | masks.lower | masks.caseless) << 1);
     }
     if hard == 0 { len } else { len.min(hard.trailing_zeros() as usize) }
@@ -129,7 +154,7 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
         let behind = newline & symbol << 1;
         taken = newline & !newline.wrapping_add(behind);
     }
-    if P == GPT4O {
+    if is_cased(P) {
         let mut more = slash & taken << 1;
         while more != 0 {
             taken |= more;
@@ -170,16 +195,20 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
         }
 
         // Numbers are cut into groups of three.
-        let fourth = number & number << 1 & number << 2 & number << 3;
-        let mut next = number_start << 3 & fourth;
-        while next != 0 {
-            starts |= next;
-            next = next << 3 & fourth;
+        if cuts_digits(P) {
+            starts |= number;
+        } else {
+            let fourth = number & number << 1 & number << 2 & number << 3;
+            let mut next = number_start << 3 & fourth;
+            while next != 0 {
+                starts |= next;
+                next = next << 3 & fourth;
+            }
         }
     }
 
     let mut end = len;
-    if P == GPT4O {
+    if is_cased(P) {
         starts |= upper & first & lower << 1;
         // A capital after a caseless letter: the following text decides.
         let undecided = upper & caseless << 1;
@@ -188,7 +217,11 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
         }
     }
 
-    let mut quotes = quote & if P == GPT4O { letter << 1 } else { starts };
+    let mut quotes = match P {
+        TEKKEN => 0,
+        GPT4O => quote & letter << 1,
+        _ => quote & starts,
+    };
     // End of the last contraction: another cannot follow directly.
     let mut free = 0;
     while quotes != 0 {
@@ -208,7 +241,7 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
 
     // White space at the end of the known bytes may continue, which changes its cuts.
     let ends = ends && end == len;
-    if !ends || P != GPT4O {
+    if !ends || keeps_last_blanks(P) {
         let run = if end == 0 { 0 } else { (!(white << (64 - end))).leading_zeros() as usize };
         if run != 0 {
             starts &= lowest(end - run + 1);

@@ -16,7 +16,9 @@ pub(crate) mod boundaries;
 pub(crate) mod classify;
 pub(crate) mod unicode;
 
-use self::unicode::{CASELESS, LETTER, LOWER, MARK, NEWLINE, NUMBER, SPACE, SYMBOL, UPPER, class_at};
+use self::unicode::{
+    BLANK, CASELESS, LETTER, LOWER, MARK, NEWLINE, NUMBER, SPACE, SYMBOL, UPPER, class_at, is_east_asian, is_other_at,
+};
 
 /// The pre-tokenization pattern of an encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +29,16 @@ pub(crate) enum Pattern {
     Gpt4,
     /// o200k.
     Gpt4o,
+    /// Llama 3, GLM 4, OLMo 2: [`Pattern::Gpt4`], but white space at the end of the text is cut as elsewhere.
+    Llama3,
+    /// Qwen 2 to 3: [`Pattern::Llama3`] with single digits.
+    Qwen2,
+    /// Qwen 3.5: [`Pattern::Qwen2`], but marks are letters.
+    Qwen35,
+    /// Mistral's tekken: [`Pattern::Gpt4o`] with single digits, without contractions.
+    Tekken,
+    /// DeepSeek V3 and later: three patterns in turn.
+    Deepseek,
 }
 
 /// Observes the position of a scan and may stop it.
@@ -45,7 +57,12 @@ impl Pattern {
         match self {
             Pattern::Gpt2 => scan.gpt2(start),
             Pattern::Gpt4 => scan.gpt4(start),
-            Pattern::Gpt4o => scan.gpt4o(start),
+            Pattern::Gpt4o => scan.gpt4o(start, 3, true),
+            Pattern::Llama3 => scan.llama(start, 3, 0),
+            Pattern::Qwen2 => scan.llama(start, 1, 0),
+            Pattern::Qwen35 => scan.llama(start, 1, MARK),
+            Pattern::Tekken => scan.gpt4o(start, 1, false),
+            Pattern::Deepseek => scan.deepseek(start),
         }
     }
 }
@@ -83,13 +100,13 @@ impl<P: Progress> Scan<'_, P> {
             return self.run(start, LETTER);
         }
         if class == NUMBER {
-            return self.three_numbers(start);
+            return self.numbers(start, 3);
         }
         let (next, _) = class_at(self.text, start + len);
         if class != NEWLINE && next & LETTER != 0 {
             return self.run(start + len, LETTER);
         }
-        if let Some(body) = self.symbols(start, class, next) {
+        if let Some(body) = self.symbols(start, class, next, MARK | SYMBOL) {
             let end = self.run(body, MARK | SYMBOL);
             return self.run(end, NEWLINE);
         }
@@ -103,20 +120,22 @@ impl<P: Progress> Scan<'_, P> {
     /// `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?`
     /// `|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?`
     /// `|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-    fn gpt4o(&mut self, start: usize) -> usize {
+    ///
+    /// `most_numbers` instead of three; without the contractions if not `contracts`.
+    fn gpt4o(&mut self, start: usize, most_numbers: usize, contracts: bool) -> usize {
         let (class, len) = class_at(self.text, start);
         if class & (LETTER | MARK) != 0 {
             // A mark also matches the optional first character; the cut is the same.
-            return self.cased_word(start);
+            return self.cased_word(start, contracts);
         }
         if class == NUMBER {
-            return self.three_numbers(start);
+            return self.numbers(start, most_numbers);
         }
         let (next, _) = class_at(self.text, start + len);
         if class != NEWLINE && next & (LETTER | MARK) != 0 {
-            return self.cased_word(start + len);
+            return self.cased_word(start + len, contracts);
         }
-        if let Some(body) = self.symbols(start, class, next) {
+        if let Some(body) = self.symbols(start, class, next, MARK | SYMBOL) {
             let mut end = self.run(body, MARK | SYMBOL);
             while matches!(self.text.get(end), Some(b'\r' | b'\n' | b'/')) && self.progress.reached(end) {
                 end += 1;
@@ -127,8 +146,116 @@ impl<P: Progress> Scan<'_, P> {
         spaces.after_newline.unwrap_or_else(|| self.blanks(start, spaces.end))
     }
 
+    /// `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}`
+    /// `| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+    ///
+    /// `most_numbers` instead of three; `marks` are letters too.
+    fn llama(&mut self, start: usize, most_numbers: usize, marks: u8) -> usize {
+        if let Some(end) = contraction(self.text, start, true) {
+            return end;
+        }
+        let (letters, symbols) = (LETTER | marks, (MARK | SYMBOL) & !marks);
+        let (class, len) = class_at(self.text, start);
+        if class & letters != 0 {
+            return self.run(start, letters);
+        }
+        if class == NUMBER {
+            return self.numbers(start, most_numbers);
+        }
+        let (next, _) = class_at(self.text, start + len);
+        if class != NEWLINE && next & letters != 0 {
+            return self.run(start + len, letters);
+        }
+        if let Some(body) = self.symbols(start, class, next, symbols) {
+            let end = self.run(body, symbols);
+            return self.run(end, NEWLINE);
+        }
+        let spaces = self.spaces(start);
+        spaces.after_newline.unwrap_or_else(|| self.blanks(start, spaces.end))
+    }
+
+    /// `\p{N}{1,3}`, then `[一-龥\u3040-ヿ]+` on the text between the matches, then on the text between those
+    ///
+    /// ```text
+    /// [!-/:-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+    /// ```
+    ///
+    /// Numbers and characters of the second pattern therefore end the text for the third. What it does not match
+    /// (controls that no letter follows) stays together.
+    fn deepseek(&mut self, start: usize) -> usize {
+        let (class, len) = class_at(self.text, start);
+        if class == NUMBER {
+            return self.numbers(start, 3);
+        }
+        if is_east_asian(self.text, start) {
+            let mut at = start;
+            while is_east_asian(self.text, at) && self.progress.reached(at) {
+                at += 3;
+            }
+            return at;
+        }
+        let is_ascii_letter = |at: usize| self.text.get(at).is_some_and(u8::is_ascii_alphabetic);
+        if self.text.get(start).is_some_and(u8::is_ascii_punctuation) && is_ascii_letter(start + 1) {
+            let mut at = start + 2;
+            while self.text.get(at).is_some_and(u8::is_ascii_alphabetic) && self.progress.reached(at) {
+                at += 1;
+            }
+            return at;
+        }
+        let is_letter = |at: usize| self.inner_class(at) & (LETTER | MARK) != 0;
+        if class & (LETTER | MARK) != 0 {
+            return self.inner_run(start, LETTER | MARK);
+        }
+        let is_other = is_other_at(self.text, start);
+        if (class == BLANK || is_other) && is_letter(start + len) {
+            return self.inner_run(start + len, LETTER | MARK);
+        }
+        let is_sign = |at: usize| self.inner_class(at) == SYMBOL && !is_other_at(self.text, at);
+        let body = start + usize::from(self.text.get(start) == Some(&b' '));
+        if is_sign(body) {
+            let mut end = body;
+            while self.inner_class(end) == SYMBOL
+                && !is_other_at(self.text, end)
+                && self.progress.reached(end)
+            {
+                end += class_at(self.text, end).1;
+            }
+            return self.run(end, NEWLINE);
+        }
+        if is_other {
+            let mut at = start + len;
+            loop {
+                let (class, len) = class_at(self.text, at);
+                let joins = self.inner_class(at + len) & (LETTER | MARK) != 0;
+                if class != SYMBOL || !is_other_at(self.text, at) || joins || !self.progress.reached(at) {
+                    return at;
+                }
+                at += len;
+            }
+        }
+        let spaces = self.spaces(start);
+        spaces.after_newline.unwrap_or_else(|| {
+            if self.inner_class(spaces.end) == 0 { spaces.end } else { self.blanks(start, spaces.end) }
+        })
+    }
+
+    /// The class for DeepSeek's third pattern: none where its text ends.
+    fn inner_class(&self, at: usize) -> u8 {
+        let (class, _) = class_at(self.text, at);
+        if class == NUMBER || is_east_asian(self.text, at) { 0 } else { class }
+    }
+
+    /// [`Scan::run`] by [`Scan::inner_class`].
+    fn inner_run(&mut self, start: usize, set: u8) -> usize {
+        let mut at = start;
+        while self.inner_class(at) & set != 0 && self.progress.reached(at) {
+            at += class_at(self.text, at).1;
+        }
+        at
+    }
+
     /// Capitals, then small letters, then an optional contraction; at least one letter or mark.
-    fn cased_word(&mut self, start: usize) -> usize {
+    fn cased_word(&mut self, start: usize, contracts: bool) -> usize {
         let mut at = start;
         let mut after_both = None;
         let end = loop {
@@ -144,14 +271,14 @@ impl<P: Progress> Scan<'_, P> {
                 break at;
             }
         };
-        contraction(self.text, end, true).unwrap_or(end)
+        contraction(self.text, end, true).filter(|_| contracts).unwrap_or(end)
     }
 
     /// The start of the run of symbols, if the pre-token is one: here, or after one space.
-    fn symbols(&self, start: usize, class: u8, next: u8) -> Option<usize> {
-        if class & (MARK | SYMBOL) != 0 {
+    fn symbols(&self, start: usize, class: u8, next: u8, set: u8) -> Option<usize> {
+        if class & set != 0 {
             Some(start)
-        } else if self.text.get(start) == Some(&b' ') && next & (MARK | SYMBOL) != 0 {
+        } else if self.text.get(start) == Some(&b' ') && next & set != 0 {
             Some(start + 1)
         } else {
             None
@@ -170,9 +297,10 @@ impl<P: Progress> Scan<'_, P> {
         }
     }
 
-    fn three_numbers(&self, start: usize) -> usize {
+    /// The end of a run of numbers, after at most `most`.
+    fn numbers(&self, start: usize, most: usize) -> usize {
         let mut at = start;
-        for _ in 0..3 {
+        for _ in 0..most {
             let (class, len) = class_at(self.text, at);
             if class != NUMBER {
                 break;

@@ -65,6 +65,36 @@ pub(crate) fn wide_class(bytes: [u8; 4]) -> (u8, usize) {
     }
 }
 
+/// Whether DeepSeek's second pattern, `[一-龥\u3040-ヿ]`, matches the character at `at`. All its characters have three
+/// bytes; U+9FA5 is the last of its ideographs.
+#[inline(always)]
+pub(crate) fn is_east_asian(text: &[u8], at: usize) -> bool {
+    let Some(&[first, second, third]) = text.get(at..).and_then(|rest| rest.first_chunk()) else { return false };
+    match (first, second, third) {
+        (0xe3, 0x81..=0x83, _) | (0xe4, 0xb8.., _) | (0xe5..=0xe8, _, _) => true,
+        (0xe9, 0xbe, last) => last <= 0xa5,
+        (0xe9, second, _) => second < 0xbe,
+        _ => false,
+    }
+}
+
+/// Whether the character at `at`, of the class [`SYMBOL`], is neither punctuation nor a symbol: a control, a format
+/// character, or unassigned.
+#[inline]
+pub(crate) fn is_other_at(text: &[u8], at: usize) -> bool {
+    let Some(&lead) = text.get(at) else { return false };
+    let byte = |n: usize| text.get(at + n).map_or(0, |byte| usize::from(byte & 0x3f));
+    let code_point = match lead {
+        0..0x80 => usize::from(lead),
+        0..0xe0 => usize::from(lead & 0x1f) << 6 | byte(1),
+        0xe0..0xf0 => usize::from(lead & 0xf) << 12 | byte(1) << 6 | byte(2),
+        _ => usize::from(lead & 7) << 18 | byte(1) << 12 | byte(2) << 6 | byte(3),
+    };
+    // Beyond the table there is neither punctuation nor a symbol.
+    let bits = tables::OTHER.get(code_point / 64).copied().unwrap_or(u64::MAX);
+    bits >> (code_point % 64) & 1 != 0 && class_at(text, at).0 == SYMBOL
+}
+
 /// The bit number of the class of a multi-byte character, and a bit for each of its bytes. The bytes after it are
 /// ignored.
 #[inline(always)]
@@ -109,6 +139,18 @@ mod tests {
                 }
                 assert_eq!(class & set != 0, regex.is_match(text), "{pattern} on U+{:04X}", c as u32);
             }
+        }
+    }
+
+    #[test]
+    fn others_and_east_asian_characters_are_those_of_the_regex_engine() {
+        let others = regex::Regex::new(r"[^\s\p{L}\p{N}\p{M}\p{P}\p{S}]").unwrap();
+        let east_asian = regex::Regex::new(r"[一-龥\x{3040}-\x{309f}\x{30a0}-\x{30ff}]").unwrap();
+        let mut utf8 = [0; 4];
+        for c in '\0'..=char::MAX {
+            let text = &*c.encode_utf8(&mut utf8);
+            assert_eq!(is_other_at(text.as_bytes(), 0), others.is_match(text), "U+{:04X}", c as u32);
+            assert_eq!(is_east_asian(text.as_bytes(), 0), east_asian.is_match(text), "U+{:04X}", c as u32);
         }
     }
 

@@ -6,6 +6,7 @@
 
 use std::hint::select_unpredictable;
 
+use super::file::Layout;
 use super::hash::{
     KEY_BYTES, Key, RANK_BITS, WORD_BYTES, bucket, common_place, fingerprint, hash_long, joint, slot,
 };
@@ -13,29 +14,15 @@ use super::hash::{
 /// Rank of a token: its merge priority, lower first.
 pub(crate) type Rank = u32;
 
-/// The number of vocabularies.
+/// The number of built-in vocabularies. Those of tokenizer files have numbers from here on.
 pub(crate) const VOCABS: usize = 4;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 /// The bytes of a table file, aligned to a cache line.
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
-
-/// Start and end of each part of a table file.
-struct Layout {
-    slots: (usize, usize),
-    keys: (usize, usize),
-    pilots: (usize, usize),
-    common: (usize, usize),
-    long_slots: (usize, usize),
-    long_pilots: (usize, usize),
-    pool: (usize, usize),
-    pairs: (usize, usize),
-    joints: (usize, usize),
-    seed: u64,
-    common_seed: u64,
-    long_seed: u64,
-    longest: usize,
-}
 
 /// A set of tokens with their ranks.
 pub(crate) struct Vocab {
@@ -55,7 +42,7 @@ pub(crate) struct Vocab {
     joints: &'static [u8],
     /// Bytes of the longest token.
     pub(crate) longest: usize,
-    /// Index of this vocabulary among the [`VOCABS`].
+    /// The number of this vocabulary: below [`VOCABS`] if it is built in.
     pub(crate) number: usize,
     /// Tokens from this rank on are not part of the vocabulary.
     limit: Rank,
@@ -102,6 +89,33 @@ impl Vocab {
             number,
             limit: Rank::MAX,
         }
+    }
+
+    /// A vocabulary over tables that were made or read at run time. The tables stay in memory until the process ends,
+    /// so that counting with them costs the same as with the built-in ones.
+    ///
+    /// `None` if the layout does not fit the bytes.
+    pub(crate) fn leak(number: usize, file: &[u8], layout: &Layout) -> Option<Vocab> {
+        let in_order = |(start, end): (usize, usize)| start <= end && end <= file.len();
+        let len = |(start, end): (usize, usize)| end - start;
+        let Layout { slots, keys, pilots, common, long_slots, long_pilots, pool, pairs, joints, .. } = *layout;
+        let parts = [slots, keys, pilots, common, long_slots, long_pilots, pool, pairs, joints];
+        let is_table = |part, bytes: usize| len(part) >= 2 * bytes && (len(part) / bytes).is_power_of_two();
+        let fits = parts.into_iter().all(in_order)
+            && is_table(slots, 4)
+            && is_table(long_slots, 16)
+            && len(pilots).is_power_of_two()
+            && len(long_pilots).is_power_of_two()
+            && len(keys) / 16 < 1 << RANK_BITS;
+        if !fits {
+            return None;
+        }
+        // Cache lines must not be split. An allocation of bytes is not aligned, so a few more are taken.
+        let mut lines = vec![0; file.len() + LINE];
+        let first = lines.as_ptr().align_offset(LINE).min(LINE);
+        lines.get_mut(first..first + file.len())?.copy_from_slice(file);
+        let lines: &'static [u8] = lines.leak();
+        Some(Vocab::new(number, lines.get(first..first + file.len())?, layout))
     }
 
     /// The same tokens without those of rank `limit` and above.
@@ -228,9 +242,11 @@ impl Vocab {
         let hash = hash_long(bytes, self.long_seed);
         let pilot = *self.long_pilots.get(bucket(hash, self.long_pilots.len()))?;
         let entry = u128::from_le_bytes(*self.long_slots.get(slot(hash, pilot, self.long_shift))?);
-        let (offset, len) = ((entry >> 64) as usize & 0xff_ffff, (entry >> 88) as usize & 0xff);
+        let rank = (entry >> 96) as Rank;
+        let len = (entry >> 88) as usize & 0xff | (rank >> RANK_BITS << 8) as usize;
+        let offset = (entry >> 64) as usize & 0xff_ffff;
         let token = self.pool.get(offset..offset + len)?;
-        (entry as u64 == hash && token == bytes).then_some((entry >> 96) as Rank)
+        (entry as u64 == hash && token == bytes).then_some(rank & ((1 << RANK_BITS) - 1))
     }
 }
 

@@ -6,7 +6,7 @@
 //! that works. With the sizes that [`place`] chooses, a byte of pilot nearly always suffices. A bucket that does not
 //! fit moves to the front of the order, and the placement restarts.
 
-use crate::hash::{bucket, slot};
+use super::hash::{bucket, slot};
 use std::cmp::Reverse;
 
 /// One in this many keys is frequent enough to be packed with others into few cache lines.
@@ -15,13 +15,13 @@ const HOT: usize = 16;
 const ROUNDS: usize = 100;
 
 /// A complete placement: `pilots[bucket]`, and for every slot the index of its key.
-pub struct Placement {
-    pub pilots: Vec<u8>,
-    pub slots: Vec<Option<usize>>,
+pub(crate) struct Placement {
+    pub(crate) pilots: Vec<u8>,
+    pub(crate) slots: Vec<Option<usize>>,
 }
 
 /// Places keys with these hashes; `None` if this seed does not work.
-pub fn place(hashes: &[u64]) -> Option<Placement> {
+pub(crate) fn place(hashes: &[u64]) -> Option<Placement> {
     let slot_count = (hashes.len() * 5 / 4).next_power_of_two().max(4);
     let mut buckets = vec![Vec::new(); slot_count / 4];
     for (index, &hash) in hashes.iter().enumerate() {

@@ -1,0 +1,144 @@
+//! Added tokens: texts that are one token wherever they occur, found before anything else is done.
+
+use super::unsupported;
+use crate::error::Result;
+use aho_corasick::{AhoCorasick, MatchKind};
+
+/// One added token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AddedToken {
+    /// Its text.
+    pub(crate) content: String,
+    /// Whether it is plain text in a count of text: the markers of templates.
+    pub(crate) is_special: bool,
+    /// Whether it takes the white space before it.
+    pub(crate) strips_left: bool,
+    /// Whether it takes the white space after it.
+    pub(crate) strips_right: bool,
+    /// Whether it matches only between characters that are not part of a word.
+    pub(crate) is_word: bool,
+}
+
+/// A set of added tokens that are searched together.
+pub(crate) struct AddedTokens {
+    automaton: AhoCorasick,
+    tokens: Vec<AddedToken>,
+}
+
+impl AddedTokens {
+    /// The set; `None` if no token of it is ever found.
+    ///
+    /// Special tokens take part in the search: a match of one hides others that overlap it.
+    ///
+    /// # Errors
+    /// `unsupported_tokenizer` if the tokens are too many to search for.
+    pub(crate) fn new(mut tokens: Vec<AddedToken>) -> Result<Option<AddedTokens>> {
+        tokens.retain(|token| !token.content.is_empty());
+        if tokens.iter().all(|token| token.is_special) {
+            return Ok(None);
+        }
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(tokens.iter().map(|token| &token.content))
+            .map_err(|_| unsupported("a set of so many added tokens"))?;
+        Ok(Some(AddedTokens { automaton, tokens }))
+    }
+
+    /// The tokens of the set.
+    pub(crate) fn tokens(&self) -> &[AddedToken] {
+        &self.tokens
+    }
+
+    /// Calls `each` for the parts of the text in order: `Some` for text between added tokens, `None` for a token.
+    /// Stops if it returns `None`.
+    pub(crate) fn split(&self, text: &str, mut each: impl FnMut(Option<&str>) -> Option<()>) -> Option<()> {
+        let mut done = 0;
+        for found in self.automaton.find_iter(text) {
+            let Some(token) = self.tokens.get(found.pattern().as_usize()) else { continue };
+            let (before, after) = (&text[..found.start()], &text[found.end()..]);
+            let is_inside_word = || before.ends_with(is_word) || after.starts_with(is_word);
+            if token.is_special || token.is_word && is_inside_word() {
+                continue;
+            }
+            let (mut start, mut end) = (found.start(), found.end());
+            if token.strips_left {
+                start = before.trim_end().len().max(done);
+            }
+            if token.strips_right {
+                end += after.len() - after.trim_start().len();
+            }
+            if done < start {
+                each(Some(&text[done..start]))?;
+            }
+            each(None)?;
+            done = end;
+        }
+        if done < text.len() { each(text.get(done..)) } else { Some(()) }
+    }
+}
+
+/// A character of a word: `\w`.
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || is_mark_or_connector(c)
+}
+
+/// The characters of `\w` beyond letters, numbers and the underscore.
+fn is_mark_or_connector(c: char) -> bool {
+    unicode_normalization::char::is_combining_mark(c)
+        || matches!(c, '\u{203f}' | '\u{2040}' | '\u{2054}' | '\u{fe33}' | '\u{fe34}' | '\u{fe4d}'..='\u{fe4f}' | '\u{ff3f}')
+        || matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(content: &str) -> AddedToken {
+        AddedToken {
+            content: content.to_owned(),
+            is_special: false,
+            strips_left: false,
+            strips_right: false,
+            is_word: false,
+        }
+    }
+
+    fn parts(tokens: Vec<AddedToken>, text: &str) -> Vec<Option<String>> {
+        let mut parts = Vec::new();
+        let added = AddedTokens::new(tokens).unwrap().unwrap();
+        added.split(text, |part| {
+            parts.push(part.map(str::to_owned));
+            Some(())
+        });
+        parts
+    }
+
+    #[test]
+    fn the_longest_token_at_the_first_place_matches() {
+        let text = |part: &str| Some(part.to_owned());
+        assert_eq!(parts(vec![token("<a"), token("<a>")], "x<a>y<a"), [text("x"), None, text("y"), None]);
+    }
+
+    #[test]
+    fn a_special_token_is_text_and_hides_what_overlaps_it() {
+        let special = AddedToken { is_special: true, ..token("<s>") };
+        assert_eq!(parts(vec![special, token("s>x")], "a<s>x"), [Some("a<s>x".to_owned())]);
+        let only_special = vec![AddedToken { is_special: true, ..token("<s>") }];
+        assert!(AddedTokens::new(only_special).unwrap().is_none());
+    }
+
+    #[test]
+    fn white_space_around_a_token_may_belong_to_it() {
+        let left = AddedToken { strips_left: true, ..token("L") };
+        let right = AddedToken { strips_right: true, ..token("R") };
+        let text = |part: &str| Some(part.to_owned());
+        assert_eq!(parts(vec![left, right], "a \n L b R  c"), [text("a"), None, text(" b "), None, text("c")]);
+    }
+
+    #[test]
+    fn a_token_that_is_a_word_does_not_match_inside_one() {
+        let word = AddedToken { is_word: true, ..token("cat") };
+        let text = |part: &str| Some(part.to_owned());
+        assert_eq!(parts(vec![word], "cat cats (cat)"), [None, text(" cats ("), None, text(")")]);
+    }
+}

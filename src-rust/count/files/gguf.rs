@@ -1,0 +1,216 @@
+//! GGUF, the files of llama.cpp and Ollama: only their metadata is read, which holds the tokenizer.
+
+use std::collections::HashMap;
+
+use super::added::{AddedToken, AddedTokens};
+use super::hf;
+use super::parts::Steps;
+use super::sentencepiece::{self, BYTE, CONTROL, NORMAL, Piece, USER_DEFINED};
+use super::tokenizer::{Prefix, Tokenizer};
+use super::{bad, unsupported};
+use crate::count::pretokenize::Pattern;
+use crate::error::Result;
+
+/// The first bytes of a file.
+pub(crate) const MAGIC: &[u8] = b"GGUF";
+
+/// Deepest nesting of arrays; real files have one level.
+const DEEPEST: usize = 4;
+
+/// A value of the metadata, as far as a tokenizer needs it.
+enum Value<'a> {
+    Text(&'a [u8]),
+    Number(f64),
+    Texts(Vec<&'a [u8]>),
+    Numbers(Vec<f64>),
+    Other,
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+    /// Lengths have eight bytes, in the first version four.
+    is_first_version: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some(bytes)
+    }
+
+    fn number<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn len(&mut self) -> Option<usize> {
+        let len = if self.is_first_version {
+            u64::from(u32::from_le_bytes(self.number()?))
+        } else {
+            u64::from_le_bytes(self.number()?)
+        };
+        usize::try_from(len).ok()
+    }
+
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let len = self.len()?;
+        self.take(len)
+    }
+
+    /// A number of this type.
+    fn scalar(&mut self, kind: u32) -> Option<f64> {
+        Some(match kind {
+            0 | 7 => f64::from(u8::from_le_bytes(self.number()?)),
+            1 => f64::from(i8::from_le_bytes(self.number()?)),
+            2 => f64::from(u16::from_le_bytes(self.number()?)),
+            3 => f64::from(i16::from_le_bytes(self.number()?)),
+            4 => f64::from(u32::from_le_bytes(self.number()?)),
+            5 => f64::from(i32::from_le_bytes(self.number()?)),
+            6 => f64::from(f32::from_le_bytes(self.number()?)),
+            10 => u64::from_le_bytes(self.number()?) as f64,
+            11 => i64::from_le_bytes(self.number()?) as f64,
+            12 => f64::from_le_bytes(self.number()?),
+            _ => return None,
+        })
+    }
+
+    fn value(&mut self, kind: u32, depth: usize) -> Option<Value<'a>> {
+        match kind {
+            8 => self.text().map(Value::Text),
+            9 => {
+                let of = u32::from_le_bytes(self.number()?);
+                let len = self.len()?;
+                // Every item has a byte at least, so that a length beyond the file is refused before it is allocated.
+                if depth == 0 || len > self.rest.len() {
+                    return None;
+                }
+                match of {
+                    8 => (0..len).map(|_| self.text()).collect::<Option<_>>().map(Value::Texts),
+                    9 => {
+                        for _ in 0..len {
+                            self.value(9, depth - 1)?;
+                        }
+                        Some(Value::Other)
+                    }
+                    _ => (0..len).map(|_| self.scalar(of)).collect::<Option<_>>().map(Value::Numbers),
+                }
+            }
+            _ => self.scalar(kind).map(Value::Number),
+        }
+    }
+}
+
+/// The metadata under `tokenizer.ggml.`, without that prefix.
+fn metadata(file: &[u8]) -> Option<HashMap<&str, Value<'_>>> {
+    let mut reader = Reader { rest: file.strip_prefix(MAGIC)?, is_first_version: false };
+    let version = u32::from_le_bytes(reader.number()?);
+    if !(1..=3).contains(&version) {
+        return None;
+    }
+    reader.is_first_version = version == 1;
+    let (_tensors, count) = (reader.len()?, reader.len()?);
+    let mut found = HashMap::new();
+    for _ in 0..count {
+        let name = reader.text()?;
+        let kind = u32::from_le_bytes(reader.number()?);
+        let value = reader.value(kind, DEEPEST)?;
+        if let Some(name) = std::str::from_utf8(name).ok()?.strip_prefix("tokenizer.ggml.") {
+            found.insert(name, value);
+        }
+    }
+    Some(found)
+}
+
+/// The split pattern of a value of `tokenizer.ggml.pre`, and whether a piece in the vocabulary is a token at once.
+fn pattern_of(name: &str) -> Option<(Pattern, bool)> {
+    Some(match name {
+        "gpt-2" | "phi-2" | "jina-es" | "jina-de" | "mpt" | "olmo" | "dbrx" => (Pattern::Gpt2, false),
+        "llama-bpe" | "llama3" | "llama-v3" | "falcon3" => (Pattern::Llama3, true),
+        "qwen2" | "deepseek-r1-qwen" | "megrez" => (Pattern::Qwen2, false),
+        "qwen35" => (Pattern::Qwen35, false),
+        "deepseek-v3" => (Pattern::Deepseek, false),
+        "gpt-4o" | "llama4" => (Pattern::Gpt4o, true),
+        "tekken" => (Pattern::Tekken, true),
+        _ => return None,
+    })
+}
+
+/// Reads the tokenizer of a GGUF file.
+///
+/// # Errors
+/// `bad_tokenizer` for a damaged file, `unsupported_tokenizer` for a model or pattern that the engine lacks.
+pub(crate) fn read(file: &[u8]) -> Result<Tokenizer> {
+    let found = metadata(file).ok_or_else(|| bad("the file is not a GGUF file"))?;
+    let text = |name: &str| match found.get(name) {
+        Some(Value::Text(text)) => std::str::from_utf8(text).unwrap_or_default(),
+        _ => "",
+    };
+    let texts = |name: &str| -> Result<Vec<&str>> {
+        match found.get(name) {
+            Some(Value::Texts(texts)) => texts
+                .iter()
+                .map(|text| std::str::from_utf8(text).map_err(|_| bad("a token that is not text")))
+                .collect(),
+            _ => Ok(Vec::new()),
+        }
+    };
+    let numbers = |name: &str| match found.get(name) {
+        Some(Value::Numbers(numbers)) => numbers.as_slice(),
+        _ => &[],
+    };
+    let flag = |name: &str, default: bool| match found.get(name) {
+        Some(Value::Number(number)) => *number != 0.0,
+        _ => default,
+    };
+    let tokens = texts("tokens")?;
+    if tokens.is_empty() {
+        return Err(bad("the file has no tokens"));
+    }
+    let kinds = numbers("token_type");
+    let kind = |id: usize| kinds.get(id).map_or(NORMAL, |kind| *kind as u64);
+    match text("model") {
+        "llama" => {
+            let scores = numbers("scores");
+            if scores.len() != tokens.len() {
+                return Err(bad("not one score for each token"));
+            }
+            let pieces: Vec<Piece> = tokens
+                .iter()
+                .zip(scores)
+                .enumerate()
+                .map(|(id, (text, score))| Piece {
+                    text: (*text).to_owned(),
+                    score: *score as f32,
+                    kind: kind(id),
+                })
+                .collect();
+            if pieces.iter().filter(|piece| piece.kind == BYTE).count() != 256 {
+                return Err(unsupported("byte fallback without a token for every byte"));
+            }
+            let has_prefix = flag("add_space_prefix", true);
+            sentencepiece::from_pieces(&pieces, if has_prefix { Prefix::Text } else { Prefix::Never })
+        }
+        "gpt2" => {
+            let name = text("pre");
+            let (pattern, ignore_merges) =
+                pattern_of(name).ok_or_else(|| unsupported(&format!("the split pattern {name:?} of GGUF")))?;
+            let merges: Vec<(&str, &str)> = texts("merges")?
+                .into_iter()
+                .map(|merge| merge.split_once(' ').ok_or_else(|| bad("a merge of other than two tokens")))
+                .collect::<Result<_>>()?;
+            let added = tokens.iter().enumerate().filter(|(id, _)| kind(*id) != NORMAL).map(|(id, token)| AddedToken {
+                content: (*token).to_owned(),
+                is_special: matches!(kind(id), CONTROL | 2) || kind(id) != USER_DEFINED,
+                strips_left: false,
+                strips_right: false,
+                is_word: false,
+            });
+            let steps = Steps { pattern: Some(pattern), prefix: Prefix::Never, is_composed: false };
+            let entries: Vec<(&str, u32)> = tokens.iter().copied().zip(0..).collect();
+            let model = hf::Bpe { entries: &entries, merges: &merges, ignore_merges, byte_fallback: false };
+            let raw = AddedTokens::new(added.collect())?;
+            hf::build(&model, steps, raw, None)
+        }
+        other => Err(unsupported(&format!("the model {other:?} of GGUF"))),
+    }
+}

@@ -1,0 +1,87 @@
+//! Finds, recognises and reads a tokenizer file. Each is read once in a process.
+
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+use rustc_hash::FxHashMap;
+
+use super::tokenizer::Tokenizer;
+use super::{bad, gguf, hf, sentencepiece, tekken, tiktoken, unsupported};
+use crate::error::{Error, Result};
+
+/// Largest file that is read: five times that of the largest known vocabularies.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Names of the files in a model's folder, in the order in which they are looked for.
+const NAMES: [&str; 3] = ["tokenizer.json", "tekken.json", "tokenizer.model"];
+
+/// Tokenizers by the hash of their file. They stay until the process ends.
+static LOADED: RwLock<Option<FxHashMap<u128, &'static Tokenizer>>> = RwLock::new(None);
+
+/// Whether a counter's name is the path of a tokenizer file or a model's folder.
+#[must_use]
+pub fn is_tokenizer_path(name: &str) -> bool {
+    let is_named = |end: &str| name.ends_with(end);
+    [".json", ".tiktoken", ".model", ".gguf"].into_iter().any(is_named)
+        || (name.contains(['/', '\\']) && Path::new(name).is_dir())
+}
+
+/// The file of a path: itself, or that of a model's folder.
+fn file_of(path: &Path) -> Result<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    NAMES.iter().map(|name| path.join(name)).find(|file| file.is_file()).ok_or_else(|| {
+        let names = NAMES.join(", ");
+        Error::config("bad_tokenizer", "counter", format!("the folder has none of {names}"))
+    })
+}
+
+/// The tokenizer of a file or of a model's folder.
+///
+/// # Errors
+/// `bad_tokenizer` for a file that cannot be read, is damaged or of another form; `unsupported_tokenizer` for one that
+/// the engine does not support, with the part that it does not.
+pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
+    let file = file_of(path)?;
+    let unreadable = |_| bad("the file cannot be read");
+    let size = std::fs::metadata(&file).map_err(unreadable)?.len();
+    if size > MOST_BYTES {
+        return Err(unsupported("a file of more than 256 MB"));
+    }
+    let bytes = std::fs::read(&file).map_err(unreadable)?;
+    let hash = xxhash_rust::xxh3::xxh3_128(&bytes);
+    let known = LOADED.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known.as_ref().and_then(|loaded| loaded.get(&hash)) {
+        return Ok(known);
+    }
+    drop(known);
+    let tokenizer = read(&bytes)?;
+    let mut loaded = LOADED.write().unwrap_or_else(PoisonError::into_inner);
+    Ok(loaded.get_or_insert_default().entry(hash).or_insert_with(|| Box::leak(Box::new(tokenizer))))
+}
+
+/// Recognises a file by its content and reads it.
+pub(crate) fn read(bytes: &[u8]) -> Result<Tokenizer> {
+    let text = bytes.trim_ascii_start();
+    if text.starts_with(b"{") {
+        // Tekken's configuration stands first; `tokenizer.json` has no member of that name.
+        let head = &text[..text.len().min(4096)];
+        return if memchr::memmem::find(head, b"\"default_vocab_size\"").is_some() {
+            tekken::read(bytes)
+        } else {
+            hf::read(bytes)
+        };
+    }
+    if bytes.starts_with(gguf::MAGIC) {
+        return gguf::read(bytes);
+    }
+    // A message that begins with its first piece.
+    if bytes.first() == Some(&0x0a) {
+        return sentencepiece::read(bytes);
+    }
+    if tiktoken::tokens(bytes).is_ok() {
+        return Err(unsupported("a vocabulary without its split pattern"));
+    }
+    Err(bad("the file is not a tokenizer"))
+}

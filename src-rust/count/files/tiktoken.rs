@@ -1,0 +1,54 @@
+//! `.tiktoken`: a line for each token, its bytes in base64 and its rank. The file has no split pattern.
+
+use super::base64;
+use super::tokenizer::{Cuts, Prefix, Tokenizer};
+use super::vocabulary::{Tables, is_never_in_text};
+use super::{bad, unsupported};
+use crate::count::pretokenize::Pattern;
+use crate::error::Result;
+
+/// A tokenizer of ranked bytes with a pattern, as tiktoken defines it: without normalization and added tokens.
+pub(crate) fn tokenizer(tokens: Vec<Vec<u8>>, pattern: Pattern) -> Result<Tokenizer> {
+    let mut has_byte = [false; 256];
+    for token in &tokens {
+        if let [byte] = **token {
+            has_byte[usize::from(byte)] = true;
+        }
+    }
+    if (0..=u8::MAX).any(|byte| !has_byte[usize::from(byte)] && !is_never_in_text(byte)) {
+        return Err(unsupported("a vocabulary without a token for every byte"));
+    }
+    Ok(Tokenizer {
+        vocab: Tables::new(tokens)?.leak()?,
+        cuts: Cuts::Pattern(pattern),
+        is_composed: false,
+        prefix: Prefix::Never,
+        raw: None,
+        normalized: None,
+    })
+}
+
+/// The tokens of a file in the order of their ranks.
+///
+/// # Errors
+/// `bad_tokenizer` for a line of another form or a rank that occurs twice.
+pub(crate) fn tokens(file: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let mut ranked: Vec<(u32, Vec<u8>)> = Vec::new();
+    for line in file.split(|byte| *byte == b'\n') {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            continue;
+        }
+        let token = || {
+            let space = memchr::memchr(b' ', line)?;
+            let rank = std::str::from_utf8(line.get(space + 1..)?).ok()?.parse().ok()?;
+            Some((rank, base64::decode(line.get(..space)?)?))
+        };
+        ranked.push(token().ok_or_else(|| bad("a line that is not a token and its rank"))?);
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    if ranked.is_empty() || ranked.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Err(bad("no tokens, or two with one rank"));
+    }
+    Ok(ranked.into_iter().map(|(_, token)| token).collect())
+}

@@ -1,0 +1,126 @@
+//! Names of open models, as hubs, gateways and local servers write them.
+//!
+//! Each rule gives a name of the table: `llama3-3-70b-instruct` (Bedrock), `llama3.3:70b` (Ollama) and
+//! `Llama-3.3-70B-Instruct-FP8` (vLLM) are all `llama-3.3`. A distillation has the vocabulary of its base.
+
+/// Lines whose version is written with and without a dash, a dot or a dash: written form, name in the table.
+const LINES: [(&str, &str); 13] = [
+    ("meta-llama", "llama-"),
+    ("codellama", "llama-"),
+    ("llama", "llama-"),
+    ("qwen", "qwen"),
+    ("qwq", "qwen"),
+    ("gemma", "gemma-"),
+    ("codegemma", "gemma-"),
+    ("phi", "phi-"),
+    ("glm", "glm-"),
+    ("chatglm", "glm-"),
+    ("kimi-k", "kimi-k"),
+    ("olmo", "olmo-"),
+    ("deepseek-v", "deepseek-v"),
+];
+
+/// Beginnings that are written in another way without a version.
+const WHOLE: [(&str, &str); 4] = [
+    ("deepseek-chat-v", "deepseek-v"),
+    ("deepseek-r1-v1", "deepseek-r1"),
+    ("mistral:", "mistral-"),
+    ("mixtral:", "mixtral-"),
+];
+
+/// The name with the spelling of the table; `None` for a name that is no open model's.
+pub(super) fn spelled(name: &str) -> Option<String> {
+    if let Some(base) = distilled(name) {
+        return Some(base.to_owned());
+    }
+    for (written, line) in WHOLE {
+        if let Some(rest) = name.strip_prefix(written) {
+            return Some(format!("{line}{rest}"));
+        }
+    }
+    let (written, line) = LINES.iter().find(|(written, _)| {
+        name.strip_prefix(written).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+    })?;
+    let rest = name.get(written.len()..)?;
+    if *written == "codellama" {
+        return Some(format!("llama-2{rest}"));
+    }
+    if *written == "qwq" {
+        return Some(format!("qwen2.5{rest}"));
+    }
+    let rest = rest.strip_prefix(['-', '.', '_']).unwrap_or(rest);
+    let Some((version, rest)) = version(rest) else { return Some(name.to_owned()) };
+    Some(format!("{line}{version}{rest}"))
+}
+
+/// The version that begins a text, with a dot, and what follows it. A number with a unit (`70b`) is a size.
+fn version(text: &str) -> Option<(String, &str)> {
+    let (major, rest) = number(text)?;
+    let minor = rest.strip_prefix(['.', '-', 'p']).and_then(number).filter(|(minor, _)| minor.len() == 1);
+    match minor {
+        Some((minor, rest)) => Some((format!("{major}.{minor}"), rest)),
+        None => Some((major.to_owned(), rest)),
+    }
+}
+
+/// One or two digits that no letter or further digit follows.
+fn number(text: &str) -> Option<(&str, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(digits);
+    let is_size = rest.starts_with(|c: char| c.is_ascii_alphanumeric());
+    (matches!(digits, 1 | 2) && !is_size).then_some((number, rest))
+}
+
+/// The base of a distillation of DeepSeek R1.
+fn distilled(name: &str) -> Option<&'static str> {
+    let size = name.strip_prefix("deepseek-r1")?;
+    if size.contains("distill-llama") || size.starts_with(":70b") {
+        Some("llama-3.3")
+    } else if size.contains("qwen3") || size.starts_with(":8b") {
+        Some("qwen3")
+    } else if size.contains("distill-qwen") || [":1.5b", ":7b", ":14b", ":32b"].iter().any(|s| size.starts_with(s)) {
+        Some("qwen2.5")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_write_a_name_gives_that_of_the_table() {
+        for (written, expected) in [
+            ("llama3-3-70b-instruct-v1:0", Some("llama-3.3-70b-instruct-v1:0")),
+            ("llama3.3:70b-instruct-q4_k_m", Some("llama-3.3:70b-instruct-q4_k_m")),
+            ("llama-3.3-70b-instruct-fp8", Some("llama-3.3-70b-instruct-fp8")),
+            ("llama3-70b", Some("llama-3-70b")),
+            ("llama3-2-1b-instruct-v1:0", Some("llama-3.2-1b-instruct-v1:0")),
+            ("llama-v3p1-8b", Some("llama-v3p1-8b")),
+            ("meta-llama-3.1-8b", Some("llama-3.1-8b")),
+            ("llama-4-scout-17b", Some("llama-4-scout-17b")),
+            ("llama2:7b", Some("llama-2:7b")),
+            ("qwen3:32b", Some("qwen3:32b")),
+            ("qwen-2.5-72b-instruct", Some("qwen2.5-72b-instruct")),
+            ("qwen3-coder:30b", Some("qwen3-coder:30b")),
+            ("qwen3.5-27b", Some("qwen3.5-27b")),
+            ("qwq:32b", Some("qwen2.5:32b")),
+            ("gemma3:27b", Some("gemma-3:27b")),
+            ("gemma-3-27b-it", Some("gemma-3-27b-it")),
+            ("phi4", Some("phi-4")),
+            ("mistral:7b", Some("mistral-7b")),
+            ("deepseek-chat-v3.1", Some("deepseek-v3.1")),
+            ("qwen-max", Some("qwen-max")),
+            ("glm-4.5-air", Some("glm-4.5-air")),
+            ("deepseek-r1:70b", Some("llama-3.3")),
+            ("deepseek-r1-distill-qwen-32b", Some("qwen2.5")),
+            ("deepseek-r1:671b", None),
+            ("deepseek-v3.1", Some("deepseek-v3.1")),
+            ("llamafile", None),
+            ("gpt-4o", None),
+        ] {
+            assert_eq!(spelled(written).as_deref(), expected, "{written}");
+        }
+    }
+}

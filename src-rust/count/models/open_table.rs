@@ -1,0 +1,105 @@
+//! The open models: their vocabulary, family and context window. Checked 2026-11-26.
+//!
+//! Windows are those of the models' configurations, without extensions such as YaRN; unknown where sizes differ.
+
+use std::borrow::Cow;
+
+use super::Model;
+use crate::count::framing::Family;
+
+const CHECKED: &str = "2026-11-26";
+
+type Group = (&'static str, Family);
+
+const fn entry(
+    (provider, family): Group,
+    name: &'static str,
+    vocabulary: &'static str,
+    context_window: Option<u32>,
+    covers_versions: bool,
+) -> Model {
+    Model {
+        name: Cow::Borrowed(name),
+        provider: Cow::Borrowed(provider),
+        family,
+        encoding: Cow::Borrowed(vocabulary),
+        context_window,
+        max_output_tokens: None,
+        pictures: None,
+        covers_versions,
+        checked: Cow::Borrowed(CHECKED),
+    }
+}
+
+const fn open(group: Group, name: &'static str, vocabulary: &'static str, window: Option<u32>) -> Model {
+    entry(group, name, vocabulary, window, false)
+}
+
+/// A model whose vocabulary its unknown newer versions share.
+const fn line(group: Group, name: &'static str, vocabulary: &'static str, window: Option<u32>) -> Model {
+    entry(group, name, vocabulary, window, true)
+}
+
+const QWEN: Group = ("alibaba", Family::ChatMl);
+const META: Group = ("meta", Family::Llama);
+const META_2: Group = ("meta", Family::Mistral);
+const DEEPSEEK: Group = ("deepseek", Family::DeepSeek);
+const GOOGLE: Group = ("google", Family::Gemma);
+const MISTRAL: Group = ("mistral", Family::Mistral);
+const MICROSOFT: Group = ("microsoft", Family::Open);
+const ZAI: Group = ("z-ai", Family::Open);
+const MOONSHOT: Group = ("moonshot", Family::Open);
+const AI2: Group = ("allenai", Family::ChatMl);
+const COHERE: Group = ("cohere", Family::Open);
+
+/// Every open model; the order does not matter.
+pub(super) static MODELS: &[Model] = &[
+    open(QWEN, "qwen2", "qwen2.5", Some(32_768)),
+    open(QWEN, "qwen2.5", "qwen2.5", Some(32_768)),
+    open(QWEN, "qwen3", "qwen3", Some(40_960)),
+    open(QWEN, "qwen3-coder", "qwen3", Some(262_144)),
+    open(QWEN, "qwen3-next", "qwen3", Some(262_144)),
+    open(QWEN, "qwen3.5", "qwen3.5", Some(262_144)),
+    open(QWEN, "qwen3.6", "qwen3.5", Some(262_144)),
+    open(META_2, "llama-2", "llama-2", Some(4_096)),
+    open(META, "llama-3", "llama-3", Some(8_192)),
+    open(META, "llama-3.1", "llama-3", Some(131_072)),
+    open(META, "llama-3.2", "llama-3", Some(131_072)),
+    open(META, "llama-3.3", "llama-3", Some(131_072)),
+    open(META, "llama-4", "llama-4", None),
+    open(META, "llama-4-scout", "llama-4", Some(10_485_760)),
+    open(META, "llama-4-maverick", "llama-4", Some(1_048_576)),
+    line(DEEPSEEK, "deepseek-v3", "deepseek-v3", Some(163_840)),
+    open(DEEPSEEK, "deepseek-r1", "deepseek-v3", Some(163_840)),
+    line(DEEPSEEK, "deepseek-v4", "deepseek-v4", None),
+    open(GOOGLE, "gemma-2", "gemma-2", Some(8_192)),
+    open(GOOGLE, "gemma-3", "gemma-3", Some(131_072)),
+    open(GOOGLE, "gemma-4", "gemma-4", None),
+    open(MISTRAL, "mistral-nemo", "tekken", Some(131_072)),
+    line(MISTRAL, "mistral-small", "tekken", None),
+    open(MISTRAL, "mistral-small-2402", "mistral-v3", Some(32_768)),
+    open(MISTRAL, "mistral-small-2409", "mistral-v3", Some(32_768)),
+    open(MISTRAL, "mistral-small3", "tekken", Some(32_768)),
+    open(MISTRAL, "mistral-small3.1", "tekken", Some(131_072)),
+    open(MISTRAL, "mistral-small3.2", "tekken", Some(131_072)),
+    line(MISTRAL, "mistral-medium", "tekken", None),
+    open(MISTRAL, "mistral-large", "tekken", Some(131_072)),
+    open(MISTRAL, "mistral-large-2407", "mistral-v3", Some(131_072)),
+    line(MISTRAL, "ministral", "tekken", None),
+    line(MISTRAL, "magistral", "tekken", None),
+    line(MISTRAL, "devstral", "tekken", None),
+    open(MISTRAL, "pixtral", "tekken", None),
+    open(MISTRAL, "mistral-7b", "mistral-v3", Some(32_768)),
+    open(MISTRAL, "mixtral-8x22b", "mistral-v3", Some(65_536)),
+    open(MISTRAL, "mixtral-8x7b", "mistral-v1", Some(32_768)),
+    open(MICROSOFT, "phi-4", "phi-4", Some(16_384)),
+    open(MICROSOFT, "phi-3", "phi-3", None),
+    open(MICROSOFT, "phi-3.5", "phi-3", Some(131_072)),
+    line(ZAI, "glm-4", "glm-4", Some(131_072)),
+    line(MOONSHOT, "kimi-k2", "kimi-k2", None),
+    line(AI2, "olmo-2", "olmo-2", Some(4_096)),
+    line(AI2, "olmo-3", "olmo-2", Some(65_536)),
+    open(COHERE, "command-r", "command-r", Some(131_072)),
+    open(COHERE, "command-r-plus", "command-r", Some(131_072)),
+    open(COHERE, "command-a", "command-a", Some(262_144)),
+];

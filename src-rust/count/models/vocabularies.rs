@@ -1,0 +1,179 @@
+//! Vocabularies of open models: the file that each needs, and where it is looked for. Nothing is downloaded.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// The vocabulary that the models of a line share.
+pub(super) struct Vocabulary {
+    /// Its name in the table, and of its file in the folder that [`FOLDER`] names.
+    pub(super) name: &'static str,
+    /// Repositories of Hugging Face that have the file; the first is named in errors.
+    repositories: &'static [&'static str],
+    /// The file there.
+    file: &'static str,
+}
+
+/// The environment variable with the folder of a user's tokenizer files.
+const FOLDER: &str = "FOLDLINE_TOKENIZERS";
+
+/// Endings of a file in that folder.
+const ENDINGS: [&str; 4] = ["json", "tiktoken", "model", "gguf"];
+
+const fn vocabulary(name: &'static str, repositories: &'static [&'static str]) -> Vocabulary {
+    Vocabulary { name, repositories, file: "tokenizer.json" }
+}
+
+/// Every vocabulary.
+pub(super) static VOCABULARIES: &[Vocabulary] = &[
+    vocabulary("qwen2.5", &["Qwen/Qwen2.5-72B-Instruct", "Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-Coder-32B-Instruct"]),
+    vocabulary("qwen3", &["Qwen/Qwen3-32B", "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-Coder-30B-A3B-Instruct"]),
+    vocabulary("qwen3.5", &["Qwen/Qwen3.5-27B", "Qwen/Qwen3.5-9B"]),
+    vocabulary("llama-2", &["meta-llama/Llama-2-7b-chat-hf", "meta-llama/Llama-2-70b-chat-hf"]),
+    vocabulary(
+        "llama-3",
+        &[
+            "meta-llama/Llama-3.3-70B-Instruct",
+            "meta-llama/Llama-3.1-8B-Instruct",
+            "meta-llama/Llama-3.2-1B-Instruct",
+            "meta-llama/Meta-Llama-3-8B-Instruct",
+        ],
+    ),
+    vocabulary(
+        "llama-4",
+        &["meta-llama/Llama-4-Scout-17B-16E-Instruct", "meta-llama/Llama-4-Maverick-17B-128E-Instruct"],
+    ),
+    vocabulary("deepseek-v3", &["deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-R1", "deepseek-ai/DeepSeek-V3.1"]),
+    vocabulary("deepseek-v4", &["deepseek-ai/DeepSeek-V4"]),
+    vocabulary("gemma-2", &["google/gemma-2-9b-it", "google/gemma-2-27b-it"]),
+    vocabulary("gemma-3", &["google/gemma-3-27b-it", "google/gemma-3-4b-it", "google/gemma-3-1b-it"]),
+    vocabulary("gemma-4", &["google/gemma-4-31b-it"]),
+    vocabulary(
+        "tekken",
+        &["mistralai/Mistral-Nemo-Instruct-2407", "mistralai/Mistral-Small-24B-Instruct-2501"],
+    ),
+    vocabulary("mistral-v3", &["mistralai/Mistral-7B-Instruct-v0.3", "mistralai/Mixtral-8x22B-Instruct-v0.1"]),
+    vocabulary("mistral-v1", &["mistralai/Mixtral-8x7B-Instruct-v0.1", "mistralai/Mistral-7B-Instruct-v0.2"]),
+    vocabulary("phi-4", &["microsoft/phi-4"]),
+    vocabulary("phi-3", &["microsoft/Phi-3-mini-4k-instruct", "microsoft/Phi-3.5-mini-instruct"]),
+    vocabulary("glm-4", &["zai-org/GLM-4.5", "zai-org/GLM-4.6", "THUDM/glm-4-9b-chat"]),
+    Vocabulary {
+        name: "kimi-k2",
+        repositories: &["moonshotai/Kimi-K2-Instruct", "moonshotai/Kimi-K2-Instruct-0905"],
+        file: "tiktoken.model",
+    },
+    vocabulary("olmo-2", &["allenai/OLMo-2-1124-13B-Instruct", "allenai/Olmo-3-7B-Instruct"]),
+    vocabulary("command-r", &["CohereForAI/c4ai-command-r-08-2024", "CohereForAI/c4ai-command-r-plus"]),
+    vocabulary("command-a", &["CohereLabs/c4ai-command-a-03-2025"]),
+];
+
+impl Vocabulary {
+    /// The vocabulary with this name.
+    pub(super) fn get(name: &str) -> Option<&'static Vocabulary> {
+        VOCABULARIES.iter().find(|vocabulary| vocabulary.name == name)
+    }
+
+    /// Its file: in the user's folder, or in the cache of Hugging Face. `model` is the name as given, which may be a
+    /// repository.
+    ///
+    /// # Errors
+    /// `missing_tokenizer`, which names the file and where it is looked for.
+    pub(super) fn find(&self, model: &str) -> Result<PathBuf> {
+        let own = model.split_once('/').filter(|(_, name)| !name.contains('/')).map(|_| model);
+        let in_folder = std::env::var_os(FOLDER).and_then(|folder| self.in_folder(Path::new(&folder)));
+        in_folder
+            .or_else(|| {
+                let cache = hugging_face_cache()?;
+                let repositories = own.into_iter().chain(self.repositories.iter().copied());
+                repositories.filter_map(|repository| in_cache(&cache, repository, self.file)).next()
+            })
+            .ok_or_else(|| Error::config("missing_tokenizer", "model", self.advice()))
+    }
+
+    fn in_folder(&self, folder: &Path) -> Option<PathBuf> {
+        let subfolder = Some(folder.join(self.name)).filter(|folder| folder.is_dir());
+        subfolder.or_else(|| {
+            let files = ENDINGS.iter().map(|ending| folder.join(format!("{}.{ending}", self.name)));
+            files.into_iter().find(|file| file.is_file())
+        })
+    }
+
+    /// What to give, and where.
+    pub(super) fn advice(&self) -> String {
+        let (name, file) = (self.name, self.file);
+        let repository = self.repositories.first().copied().unwrap_or_default();
+        format!(
+            "the vocabulary {name} is not built in: {file} of {repository} is needed. It is looked for as \
+             {name}.json or folder {name} in the folder {FOLDER}, then in the cache of Hugging Face (HF_HOME); \
+             nothing is downloaded. TokenCounter(path) takes the file from anywhere"
+        )
+    }
+}
+
+/// The folder of repositories in the cache of Hugging Face.
+fn hugging_face_cache() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    folder("HF_HUB_CACHE")
+        .or_else(|| folder("HUGGINGFACE_HUB_CACHE"))
+        .or_else(|| Some(folder("HF_HOME")?.join("hub")))
+        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("huggingface/hub")))
+        .or_else(|| Some(folder("HOME").or_else(|| folder("USERPROFILE"))?.join(".cache/huggingface/hub")))
+}
+
+/// A file of a repository in the cache: of the revision `main`, else of the last by name.
+fn in_cache(cache: &Path, repository: &str, file: &str) -> Option<PathBuf> {
+    if repository.split('/').any(|part| part.is_empty() || part.starts_with('.')) {
+        return None;
+    }
+    let folder = cache.join(format!("models--{}", repository.replace('/', "--")));
+    let snapshots = folder.join("snapshots");
+    let main = std::fs::read_to_string(folder.join("refs/main")).ok();
+    let of_main = main.map(|revision| snapshots.join(revision.trim()).join(file));
+    of_main.filter(|path| path.is_file()).or_else(|| {
+        let revisions = std::fs::read_dir(snapshots).ok()?;
+        let files = revisions.filter_map(|entry| Some(entry.ok()?.path().join(file)));
+        files.filter(|path| path.is_file()).max()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("foldline-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn the_revision_main_comes_before_others() {
+        let cache = folder("cache");
+        let repository = cache.join("models--Qwen--Qwen3-32B");
+        for revision in ["aaa", "bbb"] {
+            std::fs::create_dir_all(repository.join("snapshots").join(revision)).unwrap();
+            std::fs::write(repository.join("snapshots").join(revision).join("tokenizer.json"), "{}").unwrap();
+        }
+        let found = || in_cache(&cache, "Qwen/Qwen3-32B", "tokenizer.json").unwrap();
+        assert!(found().ends_with("bbb/tokenizer.json"));
+        std::fs::create_dir_all(repository.join("refs")).unwrap();
+        std::fs::write(repository.join("refs/main"), "aaa\n").unwrap();
+        assert!(found().ends_with("aaa/tokenizer.json"));
+        assert_eq!(in_cache(&cache, "Qwen/Qwen3-8B", "tokenizer.json"), None);
+        assert_eq!(in_cache(&cache, "../x", "tokenizer.json"), None);
+        std::fs::remove_dir_all(cache).unwrap();
+    }
+
+    #[test]
+    fn a_users_folder_has_files_or_folders_by_the_vocabularys_name() {
+        let folder = folder("tokenizers");
+        let qwen = Vocabulary::get("qwen3").unwrap();
+        assert_eq!(qwen.in_folder(&folder), None);
+        std::fs::write(folder.join("qwen3.gguf"), "").unwrap();
+        assert!(qwen.in_folder(&folder).unwrap().ends_with("qwen3.gguf"));
+        std::fs::create_dir(folder.join("qwen3")).unwrap();
+        assert!(qwen.in_folder(&folder).unwrap().ends_with("qwen3"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

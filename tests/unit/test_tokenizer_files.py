@@ -1,0 +1,321 @@
+"""Tokenizer files in the engine: small tokenizers that the test trains, against the package `tokenizers`."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foldline as fl
+from foldline.errors import ConfigError
+
+tokenizers = pytest.importorskip("tokenizers")
+
+CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+SPACES = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+CAPITALS = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
+SMALL = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+SIGNS = r"| ?[^\s\p{L}\p{N}]+[\r\n]*"
+
+
+def o200k(end: str, numbers: str) -> str:
+    return f"{CAPITALS}*{SMALL}+{end}|{CAPITALS}+{SMALL}*{end}|{numbers}" + r"| ?[^\s\p{L}\p{N}]+[\r\n/]*" + SPACES
+
+
+PATTERNS = {
+    "gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    "llama3": CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}" + SIGNS + SPACES,
+    "qwen2": CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}" + SIGNS + SPACES,
+    "qwen35": CONTRACTIONS
+    + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*"
+    + SPACES,
+    "o200k": o200k(CONTRACTIONS + "?", r"\p{N}{1,3}"),
+    "tekken": o200k("", r"\p{N}"),
+}
+DEEPSEEK = [
+    r"\p{N}{1,3}",
+    "[一-龥\u3040-ゟ゠-ヿ]+",
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"""
+    r"|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*" + SPACES,
+]
+
+PIECES = [
+    *("a", "B", "the ", " Camel", "ABC", "Ab", "1", "12345", " ", "  ", "\t", "\n", "\r\n", "\n \n", "'s", "'", "'LL"),
+    *("'\u017f", "don't", "/", "//", "!\n/", "!", " (", ");\n\n", "é", "É", "中", "。", "\u0301", "\xa0", "½", "😀", "👍🏽"),
+    *("\u200d", "ǅ", "ʰ", "   \n  ", " " * 20, "-" * 30, "e\u0301", "한국", "\u1112\u1161", "<think>", "</think>"),
+    *("<s>", "\0", "\x01", "\x7f", "\ufeff", "▁", "▁▁", "ガ", "\u30ab\u3099", "・", "龥", "龦", "\u3000", "٣", "１２"),
+    *("Ⅷ", "नमस्ते", "<0x41>", "\n\n\n", "word", "Word's", "x=1;", "\u2028", "\u1ace", "\U00011935\U00011930", "ß", "ﬆ"),
+]  # fmt: skip
+CORPUS = [
+    "The quick brown fox jumps over the lazy dog; don't WORRY, it'll be fine: 12345 times!\n\n    return x == 1\n",
+    "名前は何ですか。中文的文字在这里，한국어도 있습니다. Привет, мир! ação é über naïve",
+    "def f(a, b):\n\treturn {'key': [a, b], \"other\": 3.14159}  # comment\r\n\r\n//// ---- ====",
+    "aaaa aaaaaaaa bbbb abab abababab        spaces            more  spaces\n\n\n\n",
+]
+
+
+def texts(count: int = 400) -> list[str]:
+    draw = random.Random(7)
+    mixes = ["".join(draw.choices(PIECES, k=draw.randint(1, 40))) for _ in range(count)]
+    words = " ".join(CORPUS).split(" ")
+    return ["", *PIECES, *CORPUS, *mixes, *(" ".join(draw.choices(words, k=60)) for _ in range(count // 4))]
+
+
+def train(pre_tokenizer: Any, *, normalizer: Any = None, special: Sequence[str] = ("<s>",), size: int = 700) -> Any:
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = pre_tokenizer
+    if normalizer is not None:
+        made.normalizer = normalizer
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(special),
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator(CORPUS * 3, trainer)
+    return made
+
+
+def split(*patterns: str, behavior: str = "isolated", invert: bool = False) -> Any:
+    pre = tokenizers.pre_tokenizers
+    splits = [pre.Split(tokenizers.Regex(pattern), behavior, invert) for pattern in patterns]
+    return pre.Sequence([*splits, pre.ByteLevel(add_prefix_space=False, use_regex=False)])
+
+
+def reference(path: Path) -> Callable[[str], int]:
+    made = tokenizers.Tokenizer.from_file(str(path))
+    made.encode_special_tokens = True
+    return lambda text: len(made.encode(text, add_special_tokens=False).ids)
+
+
+def save(made: Any, folder: Path, edit: Callable[[dict[str, Any]], None] | None = None) -> Path:
+    path = folder / "tokenizer.json"
+    made.save(str(path))
+    if edit is not None:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        edit(content)
+        path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def check(path: Path, more: Iterable[str] = ()) -> None:
+    counter, count = fl.TokenCounter(str(path)), reference(path)
+    assert counter.kind == "exact"
+    wrong = {text: (counter.count(text), count(text)) for text in [*texts(), *more]}
+    assert {text: pair for text, pair in wrong.items() if pair[0] != pair[1]} == {}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_every_split_pattern_counts_like_the_package(name: str, tmp_path: Path) -> None:
+    check(save(train(split(PATTERNS[name])), tmp_path))
+
+
+def test_the_three_patterns_of_deepseek_count_like_the_package(tmp_path: Path) -> None:
+    check(save(train(split(*DEEPSEEK)), tmp_path))
+
+
+def test_what_is_removed_around_the_matches_is_nothing(tmp_path: Path) -> None:
+    check(save(train(split(PATTERNS["llama3"], behavior="removed", invert=True)), tmp_path))
+
+
+@pytest.mark.parametrize("prefix", [False, True])
+def test_the_byte_level_pattern_and_its_prefix_space(prefix: bool, tmp_path: Path) -> None:
+    check(save(train(tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=prefix)), tmp_path))
+
+
+def test_nfc_before_the_split(tmp_path: Path) -> None:
+    made = train(split(PATTERNS["qwen2"]), normalizer=tokenizers.normalizers.NFC())
+    check(save(made, tmp_path), ["e\u0301" * 50, "a\u0323\u0307", "\u1112\u1161\u11ab", "\u0344", "\u2126"])
+
+
+def test_every_code_point_is_normalized_as_the_package_does(tmp_path: Path) -> None:
+    """Its tables are older than Python's."""
+    made = train(split(PATTERNS["qwen2"]), normalizer=tokenizers.normalizers.NFC())
+    path = save(made, tmp_path)
+    counter, count = fl.TokenCounter(str(path)), reference(path)
+    points = [c for c in range(0x80, 0x1F000) if not 0xD800 <= c < 0xE000 and not 0x3400 <= c < 0xA000]
+    lines = ["".join(f"e{chr(c)}\u0316\u0301 " for c in points[at : at + 64]) for at in range(0, len(points), 64)]
+    assert [counter.count(line) for line in lines] == [count(line) for line in lines]
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("sides", [{}, {"lstrip": True}, {"rstrip": True}, {"single_word": True}])
+def test_added_tokens_match_as_in_the_package(normalized: bool, sides: dict[str, bool], tmp_path: Path) -> None:
+    made = train(split(PATTERNS["qwen2"]), normalizer=tokenizers.normalizers.NFC())
+    contents = ["<think>", "</think>", "  ", "    ", "word", "é"]
+    made.add_tokens([tokenizers.AddedToken(text, normalized=normalized, **sides) for text in contents])
+    check(save(made, tmp_path), ["word words sword _word word_ wordé", " <think>  <think>\n\n x", "a<think", "e\u0301"])
+
+
+def test_special_tokens_are_plain_text_and_hide_what_overlaps_them(tmp_path: Path) -> None:
+    made = train(split(PATTERNS["llama3"]), special=("<s>", "<|end|>"))
+    made.add_tokens(["s>x", "|>"])
+    check(save(made, tmp_path), ["<s>x", "<|end|>", "s>x|>", "<<s>x>"])
+
+
+def test_ignore_merges_takes_whole_pieces(tmp_path: Path) -> None:
+    def edit(content: dict[str, Any]) -> None:
+        content["model"]["ignore_merges"] = True
+        # A token that no merge makes, and one that its own merges do not reach.
+        content["model"]["vocab"] |= {"zzz": 5000, "quz": 5001}
+
+    path = save(train(split(PATTERNS["llama3"])), tmp_path, edit)
+    check(path, ["zzz", "azzz", " zzz", "zzz zzz", "quz"])
+
+
+def test_several_merges_for_one_token(tmp_path: Path) -> None:
+    """As converters write them: all splits of a token into two tokens, in the order of the tokens."""
+
+    def edit(content: dict[str, Any]) -> None:
+        vocab, merges = content["model"]["vocab"], content["model"]["merges"]
+        tokens = [left + right for left, right in merges]
+        known = {token for token in vocab if len(token) == 1}
+        merges.clear()
+        for token in tokens:
+            merges += [[token[:at], token[at:]] for at in range(1, len(token)) if {token[:at], token[at:]} <= known]
+            known.add(token)
+
+    check(save(train(split(PATTERNS["llama3"])), tmp_path, edit))
+
+
+def test_merges_of_a_space_are_read_in_both_forms(tmp_path: Path) -> None:
+    def edit(content: dict[str, Any]) -> None:
+        content["model"]["merges"] = [" ".join(merge) for merge in content["model"]["merges"]]
+
+    check(save(train(split(PATTERNS["gpt2"])), tmp_path, edit))
+
+
+def with_byte_fallback(content: dict[str, Any]) -> None:
+    model = content["model"]
+    for byte in range(256):
+        model["vocab"].setdefault(f"<0x{byte:02X}>", 10_000 + byte)
+    model["byte_fallback"] = True
+    order = {token: at for at, token in enumerate(model["vocab"])}
+    model["vocab"] = order
+
+
+@pytest.mark.parametrize("prefix", ["never", "prepend", "always", "first"])
+def test_models_on_characters_fall_back_to_bytes(prefix: str, tmp_path: Path) -> None:
+    """The whole text is one piece, and unknown characters are their bytes."""
+    pre, normalizers = tokenizers.pre_tokenizers, tokenizers.normalizers
+    made = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>", fuse_unk=True))
+    replace = normalizers.Replace(" ", "▁")
+    if prefix == "never":
+        made.normalizer = replace
+        made.pre_tokenizer = pre.Split(" ", "merged_with_previous")
+    elif prefix == "prepend":
+        made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), replace])
+    else:
+        made.pre_tokenizer = pre.Metaspace(replacement="▁", prepend_scheme=prefix, split=False)
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=600, special_tokens=["<unk>"], show_progress=False)
+    words = [word for text in CORPUS for word in text.replace(" ", " ▁").split(" ")]
+    trained = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
+    trained.train_from_iterator([word for word in words if word], trainer)
+    saved = json.loads(trained.to_str())["model"]
+    model = tokenizers.models.BPE(
+        saved["vocab"], [tuple(merge) for merge in saved["merges"]], unk_token="<unk>", fuse_unk=True
+    )
+    made.model = model
+    made.add_tokens([tokenizers.AddedToken("<think>", normalized=False)])
+    check(save(made, tmp_path, with_byte_fallback), ["<think>x<think>", "<think>", " <think> a", "▁ ▁", "\u4e2d\u9999"])
+
+
+def test_a_megabyte_without_cuts_is_counted_in_linear_time(tmp_path: Path) -> None:
+    counter = fl.TokenCounter(str(save(train(split(PATTERNS["llama3"])), tmp_path)))
+    for unit in ("a", " ", "中", "\u0301", "ab"):
+        once, twice = (counter.count(unit * (size // len(unit.encode()))) for size in (1 << 19, 1 << 20))
+        assert 2 * once - 8 <= twice <= 2 * once + 8
+
+
+def test_a_file_is_given_by_path_folder_or_pathlike(tmp_path: Path) -> None:
+    path = save(train(split(PATTERNS["llama3"])), tmp_path)
+    expected = fl.TokenCounter(str(path)).count(CORPUS[0])
+    for spec in (path, tmp_path, str(tmp_path), os.fspath(path)):
+        assert fl.TokenCounter(spec).count(CORPUS[0]) == expected
+    assert fl.TokenCounter(path).fits(CORPUS[0], expected)
+    assert not fl.TokenCounter(path).fits(CORPUS[0], expected - 1)
+
+
+def test_counts_of_messages_are_estimated(tmp_path: Path) -> None:
+    counter = fl.TokenCounter(save(train(split(PATTERNS["llama3"])), tmp_path))
+    counts = counter.count_messages([{"role": "user", "content": CORPUS[0]}])
+    assert (counts.kind, counts.total) == ("estimated", counter.count(CORPUS[0]))
+
+
+def set_at(*path: str, value: object) -> Callable[[dict[str, Any]], None]:
+    def edit(content: dict[str, Any]) -> None:
+        for name in path[:-1]:
+            content = content[name]
+        content[path[-1]] = value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        (set_at("model", "dropout", value=0.1), "dropout"),
+        (set_at("model", "continuing_subword_prefix", value="##"), "continuing_subword_prefix"),
+        (set_at("model", "end_of_word_suffix", value="</w>"), "end_of_word_suffix"),
+        (set_at("model", "something_new", value=True), "something_new"),
+        (set_at("normalizer", value={"type": "Lowercase"}), "Lowercase"),
+        (set_at("pre_tokenizer", value={"type": "Whitespace"}), "Whitespace"),
+        (set_at("pre_tokenizer", value=None), "bytes"),
+        (
+            set_at("pre_tokenizer", value=json.loads(split(r"\w+|\W+").__getstate__())),
+            "split pattern",
+        ),
+    ],
+)
+def test_what_is_not_understood_is_an_error_that_names_it(
+    edit: Callable[[dict[str, Any]], None], named: str, tmp_path: Path
+) -> None:
+    path = save(train(split(PATTERNS["llama3"])), tmp_path, edit)
+    with pytest.raises(ConfigError, match=named) as caught:
+        fl.TokenCounter(path)
+    assert (caught.value.code, caught.value.path) == ("unsupported_tokenizer", "counter")
+    assert 'engine="hf"' in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["Unigram", "WordPiece", "WordLevel"])
+def test_other_models_are_refused_by_name_and_counted_by_the_package(kind: str, tmp_path: Path) -> None:
+    models: dict[str, dict[str, Any]] = {
+        "Unigram": {"type": "Unigram", "unk_id": 0, "vocab": [["?", 0.0], ["a", -1.0]], "byte_fallback": False},
+        "WordPiece": {
+            **{"type": "WordPiece", "unk_token": "?", "continuing_subword_prefix": "##"},
+            **{"max_input_chars_per_word": 100, "vocab": {"?": 0, "a": 1}},
+        },
+        "WordLevel": {"type": "WordLevel", "vocab": {"?": 0, "a": 1}, "unk_token": "?"},
+    }
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({"added_tokens": [], "model": models[kind]}))
+    with pytest.raises(ConfigError, match=kind):
+        fl.TokenCounter(path)
+    assert fl.TokenCounter(path, engine="hf").count("a") == 1
+
+
+def test_damaged_files_are_typed_errors(tmp_path: Path) -> None:
+    whole = save(train(split(PATTERNS["llama3"])), tmp_path).read_bytes()
+    path = tmp_path / "damaged.json"
+    for damaged in (b"", b"{}", b"[]", b"{" * 10_000, b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", b"GGUF", b"IQ== x\n"):
+        path.write_bytes(damaged)
+        with pytest.raises(ConfigError):
+            fl.TokenCounter(path)
+    for size in range(0, len(whole), len(whole) // 40):
+        path.write_bytes(whole[:size])
+        with pytest.raises(ConfigError):
+            fl.TokenCounter(path)
+    with pytest.raises(ConfigError) as caught:
+        fl.TokenCounter(tmp_path / "absent.json")
+    assert caught.value.code == "bad_tokenizer"
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        fl.TokenCounter("o200k_base", engine="other")  # type: ignore[arg-type]
+    assert (caught.value.code, caught.value.path) == ("unknown_engine", "engine")
