@@ -1,6 +1,6 @@
 //! Line ranges of files, as read from calls and commands.
 
-use super::read::shell_lexer::Word;
+use super::commands::shell_lexer::Word;
 use crate::json::{Tape, with_document};
 use crate::node::Node;
 

@@ -11,6 +11,7 @@
 //! Extraction from free text prefers precision: what is not recognised is left out, and nothing is invented.
 
 mod check;
+mod commands;
 mod language;
 mod lines;
 mod read;
@@ -64,6 +65,30 @@ pub struct Note {
     pub message: usize,
     /// The text, sanitized and cut.
     pub text: String,
+    /// The number of the message that an earlier summary cites.
+    #[serde(skip)]
+    pub number: Option<usize>,
+}
+
+impl Note {
+    /// A text of a message.
+    #[must_use]
+    pub fn new(message: usize, text: impl Into<String>) -> Self {
+        Note { message, text: text.into(), number: None }
+    }
+}
+
+/// A step that is still to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Index of the message that named it.
+    pub message: usize,
+    /// Its number in a plan.
+    pub number: Option<u32>,
+    /// The step.
+    pub text: String,
+    /// Whether the agent is at it.
+    pub is_current: bool,
 }
 
 /// A file that calls touched.
@@ -81,6 +106,12 @@ pub struct FileTouched {
     pub times: u32,
     /// The lines read, if calls name them: ranges of first and last line, ascending, disjoint, limited in number.
     pub lines: Vec<(u32, u32)>,
+    /// Index of the message that changed it last.
+    pub changed_in: Option<usize>,
+    /// What was done to it last, in the agent's words.
+    pub note: Option<String>,
+    /// Its new name, if it was renamed.
+    pub moved_to: Option<String>,
 }
 
 impl FileTouched {
@@ -236,6 +267,10 @@ pub struct Evidence {
     pub corrections: Vec<Note>,
     /// The user's lines with a label, such as `NOTE:`.
     pub statements: Vec<Note>,
+    /// Answers of the user, with their questions: `Which one? → "B" (B: batches)`.
+    pub answers: Vec<Note>,
+    /// Calls and plans that the user refused, with the words.
+    pub refusals: Vec<Note>,
     /// Files in the order of their first touch.
     pub files: Vec<FileTouched>,
     /// Commands in the order of their last run.
@@ -248,10 +283,23 @@ pub struct Evidence {
     pub done: Vec<Note>,
     /// Tasks that are not completed.
     pub tasks: Vec<Task>,
+    /// Steps of plans, texts and earlier summaries that are not done.
+    pub steps: Vec<Step>,
+    /// What the agent announced last.
+    pub announced: Option<Note>,
+    /// Confirmed causes, sizes, how a part works; and what was ruled out.
+    pub findings: Vec<Note>,
+    /// Servers and processes that still run.
+    pub running: Vec<Note>,
+    /// The folder that the paths are in.
+    pub root: Option<String>,
     /// The next step, if no task names one: the last question of the model.
     pub next_steps: Vec<Note>,
     /// The user's last questions, if the model has not answered.
     pub questions: Vec<Note>,
+    /// Parts of requests that a later word overruled: the index of the request, the sentence, and the later message.
+    #[serde(skip)]
+    pub overruled: Vec<(usize, String, Note)>,
     /// Identifiers in the order of their first appearance.
     pub identifiers: Vec<Named>,
     /// Numbers with units, in the same order.

@@ -59,6 +59,59 @@ pub(super) fn cut_middle(text: &str, max_chars: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{} [… {left_out} characters left out …] {}", head.trim_end(), tail.trim_start()))
 }
 
+/// Shortens a text at line ends and sentence ends to at most `max_chars` characters: its beginning and its end, with a
+/// mark between them. A sentence is never cut; where not even one fits, the text is cut between words.
+pub(super) fn cut_whole(text: &str, max_chars: usize) -> Cow<'_, str> {
+    const MARK: &str = "\n[…]\n";
+    if text.len() <= max_chars || text.chars().count() <= max_chars {
+        return Cow::Borrowed(text);
+    }
+    let ends = ends_of_thoughts(text);
+    let room = max_chars.saturating_sub(MARK.len());
+    let chars_to = |from: usize, to: usize| text[from..to].chars().count();
+    let (mut head, mut used) = (0, 0);
+    for &end in &ends {
+        let more = chars_to(head, end);
+        if used + more > room - room / 3 {
+            break;
+        }
+        (head, used) = (end, used + more);
+    }
+    let (mut tail, mut at) = (text.len(), text.len());
+    for &start in ends.iter().rev().skip_while(|end| **end >= text.len()) {
+        if start <= head {
+            break;
+        }
+        let more = chars_to(start, at);
+        if used + more > room {
+            break;
+        }
+        (tail, at, used) = (start, start, used + more);
+    }
+    if head == 0 {
+        return Cow::Owned(cut_end(text, max_chars).into_owned());
+    }
+    let (head, tail) = (text[..head].trim_end(), text[tail..].trim_start());
+    if tail.is_empty() { Cow::Owned(format!("{head} […]")) } else { Cow::Owned(format!("{head}{MARK}{tail}")) }
+}
+
+/// The offsets after each line and each sentence.
+fn ends_of_thoughts(text: &str) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let is_end = match c {
+            '\n' | '。' | '！' | '？' | '；' => true,
+            '.' | '!' | '?' => chars.peek().is_none_or(|(_, next)| next.is_whitespace()),
+            _ => false,
+        };
+        if is_end {
+            ends.push(at + c.len_utf8());
+        }
+    }
+    ends
+}
+
 /// The start of `text`, at most `max_chars` characters with the ellipsis, cut at a word boundary.
 pub(super) fn cut_end(text: &str, max_chars: usize) -> Cow<'_, str> {
     let end = offset_of(text, max_chars);

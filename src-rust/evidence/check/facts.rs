@@ -6,7 +6,7 @@ use super::presence::Key;
 use crate::evidence::language::named::spellings;
 use crate::evidence::language::normal::normal;
 use crate::evidence::read::files::is_scratch;
-use crate::evidence::read::shell;
+use crate::evidence::commands::shell;
 use crate::evidence::text::cut_middle;
 use crate::evidence::write::document::{
     ASKED, ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, Section, command_text, error_text,
@@ -145,6 +145,8 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<Fact> {
     notes(&evidence.constraints, FactKind::Constraint, Section::Constraints, 840, 75);
     notes(&evidence.corrections, FactKind::Correction, Section::Constraints, 850, 75);
     notes(&evidence.statements, FactKind::Statement, Section::Constraints, 760, 75);
+    notes(&evidence.answers, FactKind::Constraint, Section::Constraints, 780, 65);
+    notes(&evidence.refusals, FactKind::Constraint, Section::Constraints, 780, 65);
     notes(&evidence.questions, FactKind::Question, Section::NextSteps, 700, 65);
     notes(&evidence.decisions, FactKind::Decision, Section::Decisions, 560, 65);
     notes(&evidence.done, FactKind::Done, Section::Done, 320, 65);
@@ -158,6 +160,11 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<Fact> {
         let text = short(&task.text);
         let key = Key::together(&text, 70);
         add(FactKind::OpenTask, section, text, task.message, worth, key);
+    }
+    for step in &evidence.steps {
+        let text = short(&step.text);
+        let key = Key::together(&text, 70);
+        add(FactKind::OpenTask, Section::NextSteps, text, step.message, 640, key);
     }
     for error in &evidence.errors {
         let worth = match (error.is_resolved, is_exploration(error)) {

@@ -8,12 +8,12 @@ use std::sync::LazyLock;
 
 use super::languages;
 use super::matcher::Matcher;
-use crate::evidence::text::{has_word, head_bytes, sentences, without_marker};
+use crate::evidence::text::{has_word, sentences};
 
 /// Longest sentence considered: a longer one is a paragraph, too broad for one constraint or decision.
 const MAX_SENTENCE_CHARS: usize = 300;
 
-const DEMANDS: [&str; 17] = [
+const DEMANDS: [&str; 44] = [
     "must",
     "never",
     "always",
@@ -31,12 +31,39 @@ const DEMANDS: [&str; 17] = [
     "at most",
     "only the",
     "only when",
+    "has to be",
+    "have to be",
+    "has to stay",
+    "have to stay",
+    "has to remain",
+    "needs to stay",
+    "need to stay",
+    "must stay",
+    "cannot have",
+    "can't have",
+    "leave it as",
+    "alone",
+    "as they are",
+    "as it is",
+    "untouched",
+    "unchanged",
+    "off limits",
+    "at least",
+    "no longer than",
+    "or less",
+    "not below",
+    "nothing below",
+    "nothing above",
+    "nothing is merged",
+    "nothing goes",
+    "stays on",
+    "stay on",
 ];
 /// "Don't", except in a statement such as "I don't think so".
 const REFUSALS: [&str; 3] = ["don't", "dont", "do not"];
 const TELLERS: [&str; 8] = ["i", "they", "who", "why", "that", "which", "users", "if you"];
 /// Marks of rules for the future or for every answer.
-const STANDING: [&str; 34] = [
+const STANDING: [&str; 32] = [
     "from now on",
     "for the rest of",
     "going forward",
@@ -44,7 +71,6 @@ const STANDING: [&str; 34] = [
     "under no circumstances",
     "as a rule",
     "no more than",
-    "no longer than",
     "no fewer than",
     "no less than",
     "not exceed",
@@ -64,7 +90,6 @@ const STANDING: [&str; 34] = [
     "i'd rather",
     "i would rather",
     "i prefer",
-    "off limits",
     "is capped",
     "wait for my",
     "ask me before",
@@ -209,7 +234,7 @@ pub(in crate::evidence) fn is_constraint(sentence: &str) -> bool {
 
 fn constrains(said: &CuedSentence<'_>) -> bool {
     let &CuedSentence { sentence, ref lower, mut cues } = said;
-    if cues == 0 || sentence.ends_with(':') {
+    if sentence.ends_with(':') || (cues == 0 && !is_bare_order(lower)) {
         return false;
     }
     let without;
@@ -224,6 +249,7 @@ fn constrains(said: &CuedSentence<'_>) -> bool {
         return false;
     }
     cues & DEMAND != 0
+        || is_bare_order(lower)
         || (cues & REFUSAL != 0 && refuses(lower))
         || (cues & ONLY != 0 && says_only(lower))
         || (cues & USE != 0 && cues & INSTEAD != 0)
@@ -235,6 +261,18 @@ fn constrains(said: &CuedSentence<'_>) -> bool {
 fn is_standing_order(lower: &str) -> bool {
     let opens = |openings: &[&str]| openings.iter().any(|opening| lower.starts_with(opening));
     (opens(&CONDITIONS) && lower.contains([',', '，'])) || opens(&ANSWERING)
+}
+
+/// Openings of an order: "keep `fromJson` working", "leave the old fixtures in", "no animations".
+fn is_bare_order(lower: &str) -> bool {
+    const OPENINGS: [&str; 6] = ["keep ", "leave ", "do not ", "stick to ", "stay with ", "ask before "];
+    const NOT_A_BAN: [&str; 14] = [
+        "problem", "worries", "idea", "need", "thanks", "thank", "one", "doubt", "way", "matter", "rush", "hurry", "clue",
+        "wonder",
+    ];
+    let opens = OPENINGS.iter().any(|opening| lower.starts_with(opening));
+    let after = lower.strip_prefix("no ").map(|rest| rest.split([' ', ',', '.', '!']).next().unwrap_or(""));
+    opens || after.is_some_and(|word| word.len() > 2 && !NOT_A_BAN.contains(&word) && lower.split(' ').count() <= 14)
 }
 
 fn refuses(lower: &str) -> bool {
@@ -341,6 +379,13 @@ fn corrects(said: &CuedSentence<'_>) -> bool {
         || (cues & CORRECTED_ZH != 0 && CORRECTIONS_ZH.iter().any(|cue| lower.contains(cue)))
 }
 
+/// Whether a correction says what does not hold, but not what holds instead.
+fn denies_only(lower: &str) -> bool {
+    let opens = ["no, not ", "no, no ", "not ", "no not ", "wrong", "that's wrong", "that is wrong", "that's not", "that is not"];
+    let replaces = ["use ", "instead", " but ", "rather", "should be", "make it", "it's ", "i meant", "take "];
+    opens.iter().any(|opening| lower.starts_with(opening)) && !replaces.iter().any(|word| lower.contains(word))
+}
+
 /// The corrections in a user's text; a bare "No." comes with the next sentence.
 pub(in crate::evidence) fn corrections<'t>(
     text: &'t str,
@@ -358,7 +403,8 @@ pub(in crate::evidence) fn corrections<'t>(
         };
         if let Some(refusal) = bare.take() {
             let both = &text[refusal..start + sentence.len()];
-            if is_short(both) && !both.contains('\n') {
+            if is_short(both) && !both.contains('\n') && !corrects(each) {
+                found.retain(|known| !both.starts_with(known));
                 found.push(both);
                 continue;
             }
@@ -366,7 +412,9 @@ pub(in crate::evidence) fn corrections<'t>(
         if is_bare {
             bare = Some(start);
         } else if corrects(each) {
+            // What is denied comes with the sentence that says what holds instead.
             found.push(sentence);
+            bare = denies_only(&each.lower).then_some(start);
         }
         if found.len() >= most {
             break;
@@ -375,59 +423,10 @@ pub(in crate::evidence) fn corrections<'t>(
     found
 }
 
-/// Labels of lines that must be kept.
-const LABELS: [&str; 30] = [
-    "note",
-    "important",
-    "rule",
-    "constraint",
-    "requirement",
-    "preference",
-    "remember",
-    "reminder",
-    "warning",
-    "attention",
-    "fact",
-    "deadline",
-    "limit",
-    "policy",
-    "convention",
-    "hinweis",
-    "wichtig",
-    "importante",
-    "nota",
-    "注意",
-    "重要",
-    "要求",
-    "规则",
-    "约束",
-    "记住",
-    "提醒",
-    "偏好",
-    "背景",
-    "截止日期",
-    "限制",
-];
-
-/// The user's lines with a label: `NOTE: …`, `HARD RULE: …`, `注意：…`.
-pub(in crate::evidence) fn labelled(text: &str, most: usize) -> Vec<&str> {
-    text.lines().map(without_marker).filter(|line| is_labelled(line)).take(most).collect()
-}
-
-fn is_labelled(line: &str) -> bool {
-    let head = head_bytes(line, 48);
-    let Some((label, _)) = head.split_once([':', '：']) else { return false };
-    let label = label.trim_matches(['*', '_', ' ']);
-    let says_something = line.len() > label.len() + 8 && is_short(line);
-    let is_capitals = label.len() >= 4
-        && label.bytes().all(|b| b.is_ascii_uppercase() || matches!(b, b' ' | b'_' | b'-' | b'&'))
-        && !label.contains("HTTP");
-    says_something && (is_capitals || LABELS.contains(&label.to_lowercase().as_str()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::language::labels::labelled;
 
     #[test]
     fn demands_are_constraints() {

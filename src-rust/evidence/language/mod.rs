@@ -1,9 +1,13 @@
 //! Finds cues, names and statements in prose, by language.
 
+pub(super) mod asking;
 pub(super) mod cues;
-pub(super) mod languages;
-pub(super) mod matcher;
+pub(super) mod labels;
+mod languages;
+mod matcher;
 pub(super) mod named;
 pub(super) mod normal;
 pub(super) mod prose;
 pub(super) mod statements;
+pub(super) mod steps;
+pub(super) mod table;

@@ -5,9 +5,10 @@ use std::sync::LazyLock;
 use super::cues::{folded, is_short};
 use super::languages;
 use super::matcher::Matcher;
+use super::table::{CONFIRMED, DID, FINDING, LEAD, LEFT, NEXT, NOW, RULED_OUT, TENTATIVE, with_groups};
 use crate::evidence::text::sentences;
 
-const DECISIONS: [&str; 22] = [
+const DECISIONS: [&str; 14] = [
     "i'll use",
     "i will use",
     "i decided",
@@ -20,16 +21,19 @@ const DECISIONS: [&str; 22] = [
     "going with",
     "i'll go with",
     "let's go with",
+    "the fix is to",
+    "design choice",
+];
+/// Openings of a cause.
+const CAUSES: [&str; 8] = [
     "the root cause",
     "root cause:",
     "the problem is",
     "the problem was",
     "the issue is",
     "the issue was",
-    "the fix is to",
     "the reason is",
     "turns out",
-    "design choice",
 ];
 const DECISIONS_ZH: [&str; 11] = [
     "决定",
@@ -90,48 +94,93 @@ pub(in crate::evidence) enum Statement {
     Outcome,
 }
 
-/// The sentences of a model's text that state a decision or an outcome.
-pub(in crate::evidence) fn statements(text: &str, most: usize) -> Vec<(Statement, &str)> {
-    sentences(text).filter_map(|s| statement(s).map(|kind| (kind, s))).take(most).collect()
+/// A sentence of a model's text, with what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::evidence) struct Said<'t> {
+    pub sentence: &'t str,
+    pub statement: Option<Statement>,
+    /// It states a cause, which a later check may rule out.
+    pub is_cause: bool,
+    /// A check confirmed it.
+    pub is_confirmed: bool,
+    /// It rules a cause out.
+    pub rules_out: bool,
+    /// It reports that something is done.
+    pub reports: bool,
+    /// It says how something works, or why.
+    pub finds: bool,
+    /// It may name a step.
+    pub names_step: bool,
 }
 
-fn statement(sentence: &str) -> Option<Statement> {
-    let is_bare = sentence.len() < 12 || !is_short(sentence) || sentence.ends_with([':', '?', '：', '？']);
-    if is_bare {
+/// The sentences of a model's text that say something of the work. O(bytes).
+pub(in crate::evidence) fn statements(text: &str) -> impl Iterator<Item = Said<'_>> {
+    sentences(text).filter_map(said)
+}
+
+fn said(sentence: &str) -> Option<Said<'_>> {
+    if sentence.len() < 12 || !is_short(sentence) {
         return None;
     }
     let lower = folded(sentence);
     let cues = cues_in(&lower);
+    if cues == 0 {
+        return None;
+    }
+    let is_tentative = cues & TENTATIVE != 0;
+    let rules_out = cues & RULED_OUT != 0;
+    let statement = if sentence.ends_with([':', '?', '：', '？']) || rules_out { None } else { statement_of(sentence, &lower, cues) };
+    let is_negated = [" not ", "n't ", " no ", " never "].iter().any(|word| lower.contains(word));
+    Some(Said {
+        sentence,
+        statement,
+        is_cause: cues & CAUSE != 0,
+        is_confirmed: cues & CONFIRMED != 0 && !is_tentative,
+        rules_out,
+        reports: cues & DID != 0 && cues & LEFT == 0 && !is_negated && !sentence.ends_with('?'),
+        finds: cues & FINDING != 0 && !is_tentative && !rules_out && !sentence.ends_with([':', '?']),
+        names_step: cues & (LEAD | NEXT | LEFT | NOW) != 0,
+    })
+}
+
+#[cfg(test)]
+fn statement(sentence: &str) -> Option<Statement> {
+    said(sentence).and_then(|said| said.statement)
+}
+
+fn statement_of(sentence: &str, lower: &str, cues: u32) -> Option<Statement> {
     // Announcements and suppositions are neither decisions nor outcomes.
     if cues & TENTATIVE != 0 {
         return None;
     }
-    if cues & DECIDED != 0 && sentence.len() >= MIN_DECISION_BYTES {
+    if cues & (DECIDED | CAUSE) != 0 && sentence.len() >= MIN_DECISION_BYTES {
         Some(Statement::Decision)
-    } else if cues & DONE != 0 || (cues & WAS_DONE != 0 && was_done(&lower)) {
+    } else if cues & LEFT == 0 && (cues & DONE != 0 || (cues & WAS_DONE != 0 && was_done(lower))) {
         Some(Statement::Outcome)
     } else {
         None
     }
 }
 
-/// Groups of cues, one bit each.
-const TENTATIVE: u32 = 1;
+/// Groups of cues, one bit each; `table` has the others.
 const DECIDED: u32 = 1 << 1;
 const DONE: u32 = 1 << 2;
 const WAS_DONE: u32 = 1 << 3;
+const CAUSE: u32 = 1 << 4;
 
 fn cues_in(lower: &str) -> u32 {
     static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
-        Matcher::default()
-            .with(TENTATIVE, &["let me", "if", "would", "could", "might", "should i", "not yet"])
+        let matcher = Matcher::default()
             .with(DECIDED, &DECISIONS)
+            .with(CAUSE, &CAUSES)
             .with(DECIDED, &DECISIONS_ZH)
             .with(DECIDED, &languages::DECISIONS)
             .with(DONE, &OUTCOMES)
             .with(DONE, &OUTCOMES_ZH)
             .with(DONE, &languages::OUTCOMES)
-            .with(WAS_DONE, &["has been", "have been"])
+            .with(WAS_DONE, &["has been", "have been"]);
+        let groups = TENTATIVE | RULED_OUT | CONFIRMED | DID | FINDING | LEAD | NEXT | LEFT | NOW;
+        with_groups(matcher, groups)
     });
     MATCHER.groups_in(lower)
 }

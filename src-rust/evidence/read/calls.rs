@@ -3,9 +3,12 @@
 //! Agents name their tools differently, but with the same words: a tool with `read` in its name and a path in its
 //! arguments reads that file. Only tools that words do not reveal (shells, patches, task lists) are listed.
 
-use super::patch;
-use super::shell::{self, ShellCommand};
+use crate::evidence::commands::patch;
+use crate::evidence::commands::programs::address_of;
+use crate::evidence::commands::shell::{self, ShellCommand};
+use super::flat::{flat, line_of};
 use super::tasks::status_of;
+use crate::evidence::language::asking::Asked;
 use crate::evidence::text::{escape_section_tags, one_line};
 use crate::evidence::{FileOp, TaskStatus};
 use crate::json::{Tape, with_document};
@@ -14,7 +17,7 @@ use crate::node::{Kind, Node};
 /// Longest text of a command.
 pub(super) const MAX_COMMAND_CHARS: usize = 200;
 /// Longest text of an unclassified call.
-const MAX_CALL_CHARS: usize = 160;
+const MAX_CALL_CHARS: usize = 240;
 /// Most files that one call may name.
 const MAX_FILES_PER_CALL: usize = 200;
 
@@ -31,31 +34,38 @@ pub(super) enum CallIntent {
     TaskCreate(String),
     /// A new status of a task, by its number.
     TaskUpdate { number: String, status: String },
-    /// A look-up outside files.
-    Lookup,
-    /// An unclassified call, as one line.
-    Other(String),
+    /// The user dropped something.
+    Dropped(String),
+    /// A question to the user.
+    Ask(Vec<Asked>),
+    /// A plan that the user is to approve.
+    Plan(String),
+    /// A look-up outside files, with the address that it asks.
+    Lookup { address: Option<String> },
+    /// An unclassified call: as one line, and its arguments as `key value`.
+    Other { line: String, arguments: Vec<String> },
 }
 
-/// Classifies a call. Arguments that are not JSON are read as a patch or a command.
-pub(super) fn read(name: &str, arguments: &str) -> CallIntent {
+/// Classifies a call whose shell is in `folder`, as far as known. Arguments that are not JSON are read as a patch or a
+/// command.
+pub(super) fn read(name: &str, arguments: &str, folder: &str) -> CallIntent {
     let tool = tool_of(name);
     let intent = match Tape::parse(arguments.as_bytes(), &mut || true) {
-        Ok(Some(tape)) => Ok(from_json(tool, name, &tape.root())),
-        _ => with_document(arguments.as_bytes(), |node| from_json(tool, name, &node)),
+        Ok(Some(tape)) => Ok(from_json(tool, name, &tape.root(), folder)),
+        _ => with_document(arguments.as_bytes(), |node| from_json(tool, name, &node, folder)),
     };
     match intent {
         Ok(Some(intent)) => intent,
         Ok(None) => other(name, arguments),
         Err(_) if patch::is_patch(arguments) => CallIntent::Files(patch::files_of(arguments)),
-        Err(_) if tool == Tool::Shell && !arguments.is_empty() => shell_intent(arguments),
+        Err(_) if tool == Tool::Shell && !arguments.is_empty() => shell_intent(arguments, folder),
         Err(_) => other(name, arguments),
     }
 }
 
-/// The intent of a shell command.
-pub(super) fn shell_intent(command: &str) -> CallIntent {
-    let about = shell::analyse(command);
+/// The intent of a shell command that runs in a folder.
+pub(super) fn shell_intent(command: &str, folder: &str) -> CallIntent {
+    let about = shell::analyse_in(command, folder);
     CallIntent::Shell { command: one_line(&escape_section_tags(command), MAX_COMMAND_CHARS), about }
 }
 
@@ -68,9 +78,19 @@ pub(in crate::evidence) fn file_action(name: &str) -> Option<FileOp> {
     }
 }
 
+/// A call as one line: `book_flight: id A1, cabin economy`.
 fn other(name: &str, arguments: &str) -> CallIntent {
-    let line = format!("{name}({})", arguments.trim_start_matches('{').trim_end_matches('}'));
-    CallIntent::Other(one_line(&escape_section_tags(&line), MAX_CALL_CHARS))
+    let flat = match Tape::parse(arguments.as_bytes(), &mut || true) {
+        Ok(Some(tape)) => flat(&tape.root()),
+        _ => with_document(arguments.as_bytes(), |node| flat(&node)).unwrap_or_default(),
+    };
+    let name = one_line(&escape_section_tags(name), 80);
+    if flat.is_empty() {
+        let line = arguments.trim_matches(['{', '}', ' ']);
+        let line = if line.is_empty() { name } else { format!("{name}: {line}") };
+        return CallIntent::Other { line: one_line(&escape_section_tags(&line), MAX_CALL_CHARS), arguments: flat };
+    }
+    CallIntent::Other { line: line_of(&name, &flat, MAX_CALL_CHARS), arguments: flat }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +103,8 @@ enum Tool {
     TaskList,
     TaskCreate,
     TaskUpdate,
+    Ask,
+    Plan,
     Lookup,
     Other,
 }
@@ -101,17 +123,32 @@ fn tool_of(name: &str) -> Tool {
         "taskcreate" => Tool::TaskCreate,
         "taskupdate" => Tool::TaskUpdate,
         "strreplacebasededittool" | "strreplaceeditor" | "strreplaceeditortool" => Tool::Editor,
+        "askuserquestion" | "askfollowupquestion" | "askuser" | "askuserinput" | "askhuman" | "askquestion"
+        | "askquestions" | "requestuserinput" | "getuserinput" | "humaninput" | "humanassistance" | "promptuser"
+        | "elicit" | "elicitinput" | "clarify" | "question" | "vscodeaskquestions" => Tool::Ask,
+        "exitplanmode" | "presentplan" | "submitplan" | "proposeplan" | "planmoderespond" => Tool::Plan,
         "todoread" | "tasklist" | "taskget" | "taskoutput" | "bashoutput" | "skill" | "think"
-        | "exitplanmode" | "enterplanmode" | "askuserquestion" | "websearch" | "webfetch" | "toolsearch"
-        | "killshell" => Tool::Lookup,
+        | "enterplanmode" | "websearch" | "webfetch" | "toolsearch" | "killshell" => Tool::Lookup,
         _ => by_words(own),
     }
 }
 
+/// First words of tools that only ask for something.
+const QUERIES: [&str; 24] = [
+    "get", "fetch", "lookup", "look", "query", "calculate", "quote", "list", "show", "describe", "count", "estimate",
+    "retrieve", "compare", "preview", "is", "has", "compute", "browse", "inspect", "think", "search", "find", "verify",
+];
+
 /// The class of a tool by the words of its name.
 fn by_words(name: &str) -> Tool {
     let mut found = Tool::Other;
-    for word in words_of(name) {
+    let words = words_of(name);
+    let own = words.iter().find(|word| !word.is_empty()).map_or("", String::as_str);
+    let is_look = own == "check" && !words.iter().any(|word| matches!(word.as_str(), "in" | "out" | "checkin"));
+    if QUERIES.contains(&own) || is_look {
+        found = Tool::Lookup;
+    }
+    for word in words {
         let tool = match word.as_str() {
             "read" | "view" | "open" | "cat" => Tool::Files(FileOp::Read),
             "write" | "save" => Tool::Files(FileOp::Written),
@@ -122,13 +159,13 @@ fn by_words(name: &str) -> Tool {
             "delete" | "remove" => Tool::Files(FileOp::Deleted),
             "move" | "rename" => Tool::Files(FileOp::Moved),
             "grep" | "glob" | "search" | "find" | "list" | "ls" => Tool::Files(FileOp::Searched),
-            "get" | "fetch" | "lookup" | "query" | "calculate" if found == Tool::Other => Tool::Lookup,
             _ => continue,
         };
         // The strongest word decides: `search_and_replace` edits.
         found = match (found, tool) {
             (Tool::Files(known), Tool::Files(new)) if known >= new => found,
-            (Tool::Files(_), Tool::Lookup) => found,
+            // `get_update_status` asks.
+            (Tool::Lookup, Tool::Files(new)) if new.is_change() => found,
             _ => tool,
         };
     }
@@ -171,9 +208,12 @@ const PATH_KEYS: [&str; 15] = [
 const TARGET_KEYS: [&str; 4] = ["destination", "new_path", "target", "to"];
 const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "commands"];
 
-fn from_json<N: Node>(tool: Tool, name: &str, node: &N) -> Option<CallIntent> {
+const FOLDER_KEYS: [&str; 7] =
+    ["workdir", "cwd", "working_directory", "workingDirectory", "working_dir", "directory", "dir_path"];
+
+fn from_json<N: Node>(tool: Tool, name: &str, node: &N, folder: &str) -> Option<CallIntent> {
     if node.kind() == Kind::String {
-        return node.with_text(|text, _| read_text(tool, text)).flatten();
+        return node.with_text(|text, _| read_text(tool, text, folder)).flatten();
     }
     let members = node.members().ok()?;
     let find = |keys: &[&str]| keys.iter().find_map(|key| members.iter().find(|(known, _)| known == key));
@@ -190,7 +230,23 @@ fn from_json<N: Node>(tool: Tool, name: &str, node: &N) -> Option<CallIntent> {
     match tool {
         Tool::Shell => {
             let command = find(&COMMAND_KEYS).map(|(_, value)| command_text(value))?;
-            Some(shell_intent(&command))
+            let own = text_of(&FOLDER_KEYS).filter(|own| !own.is_empty() && own != ".");
+            let own = own.map(|own| shell::joined(folder, &own));
+            let mut intent = shell_intent(&command, own.as_deref().unwrap_or(folder));
+            let in_background = find(&["run_in_background", "is_background", "background"]).is_some_and(|(_, value)| {
+                let mut raw = String::new();
+                value.write_json(&mut raw).is_ok() && raw.trim() == "true"
+            });
+            if let CallIntent::Shell { command, about } = &mut intent {
+                if in_background {
+                    about.starts = Some(command.clone());
+                }
+                if own.is_some() {
+                    about.ends_in = None;
+                    about.folder_is_named = true;
+                }
+            }
+            Some(intent)
         }
         Tool::Patch => {
             let patch = text_of(&["input", "patch", "diff", "patch_text", "patchText"]);
@@ -217,24 +273,60 @@ fn from_json<N: Node>(tool: Tool, name: &str, node: &N) -> Option<CallIntent> {
             let files = paths(action);
             match (files.is_empty(), action) {
                 (false, _) => Some(CallIntent::Files(files)),
-                (true, FileOp::Searched | FileOp::Read) => Some(CallIntent::Lookup),
+                (true, FileOp::Searched | FileOp::Read) => Some(CallIntent::Lookup { address: None }),
                 // `update_reservation` has a word of a file tool, but does not name a file.
                 (true, _) => None,
             }
         }
-        Tool::Lookup => Some(CallIntent::Lookup),
+        Tool::Ask => Some(CallIntent::Ask(questions_of(&members))),
+        Tool::Plan => {
+            Some(CallIntent::Plan(text_of(&["plan", "text", "content", "response", "markdown"]).unwrap_or_default()))
+        }
+        Tool::Lookup => {
+            let address = text_of(&["url", "uri", "address", "endpoint"]);
+            Some(CallIntent::Lookup { address: address.and_then(|url| address_of(&url)) })
+        }
         Tool::Other => {
             let command = find(&COMMAND_KEYS[..2]).filter(|_| name.to_ascii_lowercase().contains("command"));
-            command.map(|(_, value)| shell_intent(&command_text(value)))
+            command.map(|(_, value)| shell_intent(&command_text(value), folder))
         }
     }
 }
 
+/// The questions of a call to the user, with their options.
+fn questions_of<N: Node>(members: &[(String, N)]) -> Vec<Asked> {
+    const OPTIONS: [&str; 5] = ["options", "choices", "suggestions", "follow_up", "answers"];
+    const TEXTS: [&str; 6] = ["question", "prompt", "message", "text", "query", "title"];
+    let one = |members: &[(String, N)]| {
+        let find = |keys: &[&str]| keys.iter().find_map(|key| members.iter().find(|(known, _)| known == key));
+        let question = find(&TEXTS)?.1.with_text(|text, _| one_line(&escape_section_tags(text), 300))?;
+        let label = |item: N| {
+            let text = item.with_text(|text, _| text.to_owned());
+            text.or_else(|| member_text(&item, &["label", "text", "title", "value", "name", "answer"]))
+        };
+        let options = find(&OPTIONS).map_or_else(Vec::new, |(_, list)| {
+            (0..list.len().min(20)).filter_map(|i| list.item(i)).filter_map(label).collect()
+        });
+        let options = options.into_iter().map(|text| (String::new(), one_line(&escape_section_tags(&text), 200)));
+        Some(Asked { question, options: options.collect() })
+    };
+    match members.iter().find(|(key, _)| key == "questions") {
+        Some((_, list)) => (0..list.len().min(20))
+            .filter_map(|i| list.item(i))
+            .filter_map(|item| match item.with_text(|text, _| one_line(&escape_section_tags(text), 300)) {
+                Some(question) => Some(Asked { question, options: Vec::new() }),
+                None => one(&item.members().ok()?.into_iter().map(|(key, value)| (key.to_string(), value)).collect::<Vec<_>>()),
+            })
+            .collect(),
+        None => one(members).into_iter().collect(),
+    }
+}
+
 /// Arguments that are one JSON string.
-fn read_text(tool: Tool, text: &str) -> Option<CallIntent> {
+fn read_text(tool: Tool, text: &str, folder: &str) -> Option<CallIntent> {
     match tool {
         _ if patch::is_patch(text) => Some(CallIntent::Files(patch::files_of(text))),
-        Tool::Shell => Some(shell_intent(text)),
+        Tool::Shell => Some(shell_intent(text, folder)),
         _ => None,
     }
 }
@@ -308,7 +400,7 @@ mod tests {
         ];
         for (name, arguments, expected) in cases {
             let expected = expected.iter().map(|(a, p)| (*a, (*p).to_owned())).collect();
-            assert_eq!(read(name, arguments), CallIntent::Files(expected), "{name}");
+            assert_eq!(read(name, arguments, ""), CallIntent::Files(expected), "{name}");
         }
     }
 
@@ -321,7 +413,7 @@ mod tests {
             ("run_shell_command", r#"{"command":"cat a.txt"}"#),
             ("bash", "cat a.txt"),
         ] {
-            let CallIntent::Shell { command, about } = read(name, arguments) else { panic!("{name}") };
+            let CallIntent::Shell { command, about } = read(name, arguments, "") else { panic!("{name}") };
             assert_eq!((command.as_str(), about.effects.len()), ("cat a.txt", 1), "{name}");
         }
     }
@@ -330,17 +422,34 @@ mod tests {
     fn task_lists_of_two_agents_read_the_same() {
         let expected = CallIntent::TaskList(vec![("x".into(), TaskStatus::InProgress)]);
         let todo = r#"{"todos":[{"content":"x","status":"in_progress","activeForm":"X"}]}"#;
-        assert_eq!(read("TodoWrite", todo), expected);
-        assert_eq!(read("update_plan", r#"{"plan":[{"step":"x","status":"in_progress"}]}"#), expected);
+        assert_eq!(read("TodoWrite", todo, ""), expected);
+        assert_eq!(read("update_plan", r#"{"plan":[{"step":"x","status":"in_progress"}]}"#, ""), expected);
     }
 
     #[test]
     fn other_calls_become_one_line_and_lookups_nothing() {
-        let intent = read("book_flight", r#"{"id":"A1","cabin":"economy"}"#);
-        assert_eq!(intent, CallIntent::Other(r#"book_flight("id":"A1","cabin":"economy")"#.into()));
-        assert_eq!(read("get_user_details", r#"{"user_id":"x"}"#), CallIntent::Lookup);
-        assert!(matches!(read("update_reservation", r#"{"id":"x"}"#), CallIntent::Other(_)));
-        assert!(matches!(read("broken", "{\"a\":"), CallIntent::Other(_)));
-        assert!(matches!(read("", ""), CallIntent::Other(_)));
+        let line = |name: &str, arguments: &str| match read(name, arguments, "") {
+            CallIntent::Other { line, .. } => line,
+            other => format!("{other:?}"),
+        };
+        assert_eq!(line("book_flight", r#"{"id":"A1","cabin":"economy","note":null}"#), "book_flight: id A1, cabin economy");
+        assert_eq!(line("update_reservation", r#"{"id":"x","to":{"day":3}}"#), "update_reservation: id x, to day 3");
+        assert_eq!(line("broken", "{\"a\":"), "broken: \"a\":");
+        assert_eq!(line("", ""), "");
+        for name in ["get_user_details", "quote_change", "search_departures", "check_availability", "list_orders"] {
+            assert_eq!(read(name, r#"{"user":"x"}"#, ""), CallIntent::Lookup { address: None }, "{name}");
+        }
+        for name in ["check_in_passenger", "cancel_order", "send_email"] {
+            assert!(matches!(read(name, r#"{"user":"x"}"#, ""), CallIntent::Other { .. }), "{name}");
+        }
+    }
+
+    #[test]
+    fn questions_come_with_their_options() {
+        let found = read("AskUserQuestion", r#"{"questions":[{"question":"Which?","options":[{"label":"A"},{"label":"B"}]}]}"#, "");
+        let options = ["A", "B"].map(|text| (String::new(), text.to_owned())).to_vec();
+        assert_eq!(found, CallIntent::Ask(vec![Asked { question: "Which?".into(), options }]));
+        let one = read("ask_followup_question", r#"{"question":"Which?","follow_up":["x"]}"#, "");
+        assert!(matches!(one, CallIntent::Ask(asked) if asked[0].options.len() == 1));
     }
 }

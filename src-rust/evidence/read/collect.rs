@@ -4,36 +4,32 @@
 use std::collections::HashMap;
 
 use super::calls::{self, CallIntent};
-use super::files::Files;
 use super::lookups::Lookups;
-use super::outcome::{self, ResultStatus};
-use super::runs::{Call, Commands, Errors};
+use super::outcome;
+use super::pending::Pending;
+use super::rejection;
+use crate::evidence::commands::programs;
+use super::runs::Call;
 use super::tasks::TaskList;
-use super::wrappers::{self, Unwrapped};
-use crate::evidence::language::cues;
+use crate::evidence::language::asking::Asked;
 use crate::evidence::language::named::{self, Names};
-use crate::evidence::language::statements::{self, Statement};
-use crate::evidence::lines;
-use crate::evidence::text::{cut_middle, escape_section_tags, one_line, sentences};
-use crate::evidence::write::document::{self, ASKED};
-use crate::evidence::{CommandRun, CommandStatus, Evidence, FileOp, Note};
+use crate::evidence::language::table::told_in;
+use crate::evidence::text::{escape_section_tags, head_bytes, one_line, sentences, tail_bytes};
+use crate::evidence::{CommandStatus, Evidence, FileOp, Note, lines};
 use crate::meter::EXTRACTIONS;
 use crate::rules::Structure;
 use crate::transcript::{
-    MessageNumbers, MessageSource, Part, PartKind, PieceKind, Role, SUMMARY_END, SUMMARY_LABEL, Transcript,
+    MessageNumbers, MessageSource, Part, PartKind, PieceKind, Role, SUMMARY_LABEL, Transcript,
 };
 
-/// Longest original task, later request, last text and other note, in characters.
-const MAX_TASK_CHARS: usize = 6_000;
-const MAX_REQUEST_CHARS: usize = 1_500;
-const MAX_STATE_CHARS: usize = 3_000;
+/// Longest note, in characters.
 const MAX_NOTE_CHARS: usize = 300;
 /// Most items of a list: the newest, and the original task.
-const MAX_ITEMS: usize = 400;
-/// Most constraints and statements of one message.
-const MAX_PER_MESSAGE: usize = 8;
-/// Shortest text that counts as a report; shorter ones announce the next step.
-const MIN_REPORT_BYTES: usize = 240;
+pub(super) const MAX_ITEMS: usize = 400;
+/// Bytes at the end of a result in which a program may have put words of the user.
+const TOLD_BYTES: usize = 8 << 10;
+/// Longest sentence that says what a call is for.
+const MAX_SAID_CHARS: usize = 90;
 
 /// Extracts the facts that a summary of the messages at `indices` (ascending) must keep. `structure` covers all
 /// messages of `source`; its pairing joins results to calls. O(bytes of their text).
@@ -63,18 +59,32 @@ fn overview(source: &dyn MessageSource, count: usize, indices: &[usize]) -> Stri
     format!("{} messages with {calls} tool calls and {images} pictures", indices.len())
 }
 
-struct Collector<'t> {
+/// The facts so far, and what is needed to follow the conversation.
+pub(super) struct Collector<'t> {
     source: &'t dyn MessageSource,
     structure: &'t Structure,
-    found: Evidence,
-    calls: Vec<Call<'t>>,
+    pub(super) found: Evidence,
+    pub(super) calls: Vec<Call<'t>>,
     /// For each call, by its part number in the pairing, its index in `calls`.
     call_at: HashMap<u32, usize>,
     /// Files, commands and errors of earlier summaries.
-    earlier: Evidence,
-    tasks: TaskList,
-    lookups: Lookups<'t>,
-    names: Names,
+    pub(super) earlier: Evidence,
+    pub(super) tasks: TaskList,
+    pub(super) pending: Pending,
+    pub(super) lookups: Lookups<'t>,
+    pub(super) names: Names,
+    /// The last question of the agent, if the user has not answered it.
+    pub(super) asked: Option<Asked>,
+    /// Causes that the agent stated, as indices of decisions, since the last check.
+    pub(super) causes: Vec<usize>,
+    /// The folder of the shell, if a command changed it.
+    folder: String,
+    /// How often calls ran in each folder.
+    pub(super) folders: HashMap<String, usize>,
+    /// Whether calls name their folder, so that a change of it does not last.
+    names_folder: bool,
+    /// What the agent says in the message that is read.
+    said: Option<String>,
 }
 
 impl<'t> Collector<'t> {
@@ -87,8 +97,15 @@ impl<'t> Collector<'t> {
             call_at: HashMap::new(),
             earlier: Evidence::default(),
             tasks: TaskList::default(),
+            pending: Pending::default(),
             lookups: Lookups::default(),
             names: Names::default(),
+            asked: None,
+            causes: Vec::new(),
+            folder: String::new(),
+            folders: HashMap::new(),
+            names_folder: false,
+            said: None,
         }
     }
 
@@ -104,10 +121,12 @@ impl<'t> Collector<'t> {
             return self.foreign_summary(i, &text);
         }
         let first_part = self.structure.first_parts[i];
+        self.said = None;
         for (number, part) in (first_part..).zip(transcript.parts_of(index)) {
             match part.kind {
                 PartKind::ToolCall => self.call(i, transcript, part, number),
                 PartKind::ToolResult => self.result(i, transcript, part, number),
+                PartKind::Text => self.said = first_sentence(transcript, part),
                 _ => {}
             }
         }
@@ -128,114 +147,14 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Merges a summary of an earlier fold, section by section.
-    fn earlier_summary(&mut self, i: usize, text: &str) {
-        let body = text.split_once('\n').map_or("", |(_, body)| body);
-        let (document, after) = body.rsplit_once(SUMMARY_END).unwrap_or((body, ""));
-        let parsed = document::parse(document, i);
-        self.found.requests.extend(parsed.requests);
-        self.found.constraints.extend(parsed.constraints);
-        self.found.corrections.extend(parsed.corrections);
-        self.found.statements.extend(parsed.statements);
-        self.found.questions = parsed.questions;
-        parsed.identifiers.into_iter().chain(parsed.numbers).for_each(|name| self.names.add(name));
-        self.found.decisions.extend(parsed.decisions);
-        self.found.done.extend(parsed.done);
-        self.found.context.extend(parsed.context);
-        self.found.next_steps = parsed.next_steps;
-        if parsed.last_state.is_some() {
-            (self.found.last_state, self.found.last_report) = (parsed.last_state, parsed.last_report);
-        }
-        self.earlier.files.extend(parsed.files);
-        self.earlier.commands.extend(parsed.commands);
-        self.earlier.errors.extend(parsed.errors);
-        for task in parsed.tasks {
-            self.tasks.push(i, &task.text, task.status);
-        }
-        self.user_words(i, after);
-    }
-
-    fn user_words(&mut self, i: usize, text: &str) {
-        match wrappers::unwrap(text) {
-            Unwrapped::Nothing => {}
-            Unwrapped::ForeignSummary(summary) => self.foreign_summary(i, &summary),
-            Unwrapped::Words(words) => {
-                let most = if self.found.requests.is_empty() { MAX_TASK_CHARS } else { MAX_REQUEST_CHARS };
-                let request = escape_section_tags(&cut_middle(&words, most)).into_owned();
-                push(&mut self.found.requests, Note { message: i, text: request });
-                self.demands(i, &words);
-                self.names.read(i, &words, true);
-                // The model's earlier questions have been answered.
-                self.found.next_steps.clear();
-                let questions = sentences(&words).filter(|sentence| is_question(sentence));
-                self.found.questions = questions.take(MAX_PER_MESSAGE).map(|words| note(i, words)).collect();
-            }
-        }
-    }
-
-    /// Adds constraints, corrections and labelled lines of the user. A labelled line is one item.
-    fn demands(&mut self, i: usize, words: &str) {
-        let labelled = cues::labelled(words, 2 * MAX_PER_MESSAGE);
-        let is_apart = |sentence: &&str| !labelled.iter().any(|line| line.contains(sentence));
-        for line in &labelled {
-            let is_constraint = cues::is_constraint(line) || sentences(line).any(cues::is_constraint);
-            let list = if is_constraint { &mut self.found.constraints } else { &mut self.found.statements };
-            push(list, note(i, line));
-        }
-        // The first request cannot be a correction.
-        let is_first = self.found.requests.len() <= 1;
-        let said = cues::said(words);
-        let corrections =
-            if is_first { Vec::new() } else { cues::corrections(words, &said, MAX_PER_MESSAGE) };
-        for sentence in corrections.iter().filter(|sentence| is_apart(sentence)) {
-            push(&mut self.found.corrections, note(i, sentence));
-        }
-        let is_new =
-            |sentence: &&str| is_apart(sentence) && !corrections.iter().any(|known| known.contains(sentence));
-        for sentence in cues::constraints(&said, MAX_PER_MESSAGE).iter().filter(|sentence| is_new(sentence)) {
-            push(&mut self.found.constraints, note(i, sentence));
-        }
-    }
-
-    /// Adds a summary that foldline did not write.
-    fn foreign_summary(&mut self, i: usize, summary: &str) {
-        let text = escape_section_tags(&cut_middle(summary, MAX_STATE_CHARS)).into_owned();
-        push(&mut self.found.context, Note { message: i, text });
-    }
-
-    fn assistant_words(&mut self, i: usize, text: &str) {
-        let text = text.trim();
-        if text.is_empty() {
-            return;
-        }
-        for (statement, sentence) in statements::statements(text, MAX_PER_MESSAGE) {
-            let list = match statement {
-                Statement::Decision => &mut self.found.decisions,
-                Statement::Outcome => &mut self.found.done,
-            };
-            push(list, note(i, sentence));
-        }
-        let state =
-            Note { message: i, text: escape_section_tags(&cut_middle(text, MAX_STATE_CHARS)).into_owned() };
-        if text.len() >= MIN_REPORT_BYTES {
-            self.found.last_report = Some(state.clone());
-        }
-        self.found.last_state = Some(state);
-        self.found.questions.clear();
-        self.names.read(i, text, false);
-        let question = sentences(text).last().filter(|sentence| is_question(sentence));
-        self.found.next_steps =
-            question.map(|words| note(i, &format!("{ASKED}{words}"))).into_iter().collect();
-    }
-
     /// Adds a command that the user ran, with its output.
     fn bash_execution(&mut self, i: usize, transcript: &'t Transcript, index: usize) {
         let mut texts = texts(transcript, transcript.parts_of(index));
         let (command, output) = (texts.next().unwrap_or(""), texts.next().unwrap_or(""));
-        let intent = calls::shell_intent(command);
+        let intent = calls::shell_intent(command, "");
         let CallIntent::Shell { about, .. } = &intent else { return };
-        let status = outcome::of_command(about.kind, output, false);
-        self.calls.push(Call { message: i, tool: "bash", intent, status, answered_in: i, lines: None });
+        let status = outcome::of_command(about, output, false);
+        self.calls.push(Call::new(i, "bash", intent).with(status, i));
     }
 
     fn call(&mut self, i: usize, transcript: &'t Transcript, part: &'t Part, number: u32) {
@@ -243,47 +162,62 @@ impl<'t> Collector<'t> {
         let mut pieces = transcript.pieces_of(part).iter();
         let arguments = pieces.rfind(|piece| piece.kind == PieceKind::CallArguments);
         let text = arguments.map_or("", |piece| transcript.str(&piece.span));
-        let intent = calls::read(tool, text);
+        let intent = calls::read(tool, text, if self.names_folder { "" } else { &self.folder });
         let lines = if matches!(intent, CallIntent::Files(_)) { lines::of_call(text) } else { None };
         self.call_at.insert(number, self.calls.len());
-        let status = ResultStatus { outcome: CommandStatus::Unknown, detail: None };
         match &intent {
             CallIntent::TaskList(list) => self.tasks.replace(i, list.clone()),
             CallIntent::TaskUpdate { number, status } => self.tasks.update(i, number, status),
-            CallIntent::Other(line) => self.names.read(i, line, false),
-            CallIntent::Lookup => {
-                let arguments = arguments.map_or("", |piece| transcript.str(&piece.span));
-                self.lookups.call(i, tool, arguments);
+            CallIntent::Other { line, .. } => self.names.read(i, line, false),
+            CallIntent::Lookup { .. } => self.lookups.call(i, tool, text),
+            CallIntent::Shell { about, .. } => {
+                self.names_folder |= about.folder_is_named;
+                if let Some(folder) = about.folder() {
+                    *self.folders.entry(folder.to_owned()).or_default() += 1;
+                }
+                if let Some(folder) = &about.ends_in {
+                    self.folder.clone_from(folder);
+                }
             }
             _ => {}
         }
-        self.calls.push(Call { message: i, tool, intent, status, answered_in: i, lines });
+        let said = self.said.clone();
+        self.calls.push(Call { lines, said, ..Call::new(i, tool, intent) });
     }
 
     fn result(&mut self, i: usize, transcript: &Transcript, part: &Part, number: u32) {
         let answered = self.structure.pairing.call_of(number as usize);
         let call = answered.and_then(|call| self.call_at.get(&call).copied());
         let text = transcript.result_text(part);
-        if let Some(words) = outcome::words_of_rejection(&text) {
-            self.user_words(i, words);
-        }
-        let Some(call) = call.and_then(|at| self.calls.get_mut(at)) else { return };
+        let words = rejection::words_of_rejection(&text);
+        let told: Vec<String> = told_in(tail_bytes(&text, TOLD_BYTES)).into_iter().map(str::to_owned).collect();
+        let Some(call) = call.and_then(|at| self.calls.get_mut(at)) else {
+            words.into_iter().for_each(|words| self.words(i, words));
+            return told.iter().for_each(|words| self.words(i, words));
+        };
         call.answered_in = i;
         call.status = match &call.intent {
-            CallIntent::Shell { about, .. } => outcome::of_command(about.kind, &text, part.is_error),
+            CallIntent::Shell { about, .. } => outcome::of_command(about, &text, part.is_error),
             _ => outcome::of_tool(&text, part.is_error),
         };
         if let Some(detail) = &mut call.status.detail {
             *detail = escape_section_tags(detail).into_owned();
         }
-        if let CallIntent::Shell { command, .. } = &call.intent
-            && command.contains("git commit")
-            && let Some(commit) = named::commit_of(i, &text)
-        {
-            self.names.add(commit);
+        if let CallIntent::Shell { command, about } = &call.intent {
+            if !about.acts.is_empty() && call.status.outcome == CommandStatus::Succeeded {
+                call.echoed = programs::echoed(head_bytes(&text, 4 << 10), about.folder().unwrap_or(""));
+            }
+            if about.starts.is_some() {
+                call.process = process_in(&text);
+            }
+            if command.contains("git commit") && let Some(commit) = named::commit_of(i, &text) {
+                self.names.add(commit);
+            }
         }
+        let mut answers = Vec::new();
+        let mut approved = None;
         match &mut call.intent {
-            CallIntent::Lookup => self.lookups.answer(call.tool, &text),
+            CallIntent::Lookup { .. } if !call.status.outcome.is_failure() => self.lookups.answer(call.tool, &text),
             CallIntent::Files(files) if says_created(&text) => {
                 let written = files.iter_mut().filter(|(action, _)| *action == FileOp::Written);
                 written.for_each(|(action, _)| *action = FileOp::Created);
@@ -295,84 +229,51 @@ impl<'t> Collector<'t> {
                 let subject = std::mem::take(text_of_task);
                 self.tasks.create(call.message, &subject, number);
             }
+            CallIntent::Ask(asked) if call.status.outcome == CommandStatus::Succeeded => {
+                answers = super::answers::answers(asked, &text);
+            }
+            CallIntent::Plan(plan) if call.status.outcome == CommandStatus::Succeeded => {
+                approved = super::answers::approved_plan(plan, &text);
+            }
+            CallIntent::Other { .. } if call.status.outcome == CommandStatus::Succeeded => {
+                call.answer = super::answers::telling_result(&text);
+            }
             _ => {}
         }
+        if call.status.outcome == CommandStatus::Rejected {
+            let subject = super::answers::refused(call);
+            self.refused(i, &subject, words);
+        }
+        answers.into_iter().for_each(|(asked, answer)| self.answered(i, &asked, &answer));
+        approved.iter().for_each(|plan| self.approved(i, plan));
+        told.iter().for_each(|words| self.words(i, words));
     }
+}
 
-    fn finish(mut self) -> Evidence {
-        let mut files = Files::default();
-        for file in std::mem::take(&mut self.earlier.files) {
-            file.actions.iter().for_each(|action| files.touch(file.message, *action, &file.path));
-            file.lines.iter().for_each(|lines| files.read_lines(&file.path, *lines));
-        }
-        let mut commands = Commands::default();
-        std::mem::take(&mut self.earlier.commands).into_iter().for_each(|run| commands.add(run));
-        let mut errors = Errors::default();
-        std::mem::take(&mut self.earlier.errors).into_iter().for_each(|error| errors.add(error));
-        for call in &self.calls {
-            let outcome = call.status.outcome;
-            match &call.intent {
-                CallIntent::Files(touched) => {
-                    if matches!(outcome, CommandStatus::Succeeded | CommandStatus::Unknown) {
-                        touched.iter().for_each(|(action, path)| files.touch(call.message, *action, path));
-                        if let ([(FileOp::Read, path)], Some(lines)) = (touched.as_slice(), call.lines) {
-                            files.read_lines(path, lines);
-                        }
-                    }
-                }
-                CallIntent::Shell { command, about } => {
-                    // A failed command may have changed files, but its output does not show their content.
-                    let has_run = outcome != CommandStatus::Rejected;
-                    let touched = about
-                        .effects
-                        .iter()
-                        .filter(|(action, _)| has_run && (action.is_change() || !outcome.is_failure()));
-                    touched.for_each(|(action, path)| files.touch(call.message, *action, path));
-                    if has_run && !outcome.is_failure() {
-                        about.lines.iter().for_each(|(path, lines)| files.read_lines(path, *lines));
-                    }
-                    commands.add(CommandRun {
-                        message: call.message,
-                        command: command.clone(),
-                        kind: about.kind,
-                        outcome,
-                        detail: call.status.detail.clone(),
-                        runs: 1,
-                    });
-                }
-                CallIntent::Other(line) if !outcome.is_failure() && outcome != CommandStatus::Rejected => {
-                    push(&mut self.found.done, Note { message: call.message, text: line.clone() });
-                }
-                _ => {}
-            }
-            errors.follow(call);
-        }
-        let mut found = self.found;
-        (found.identifiers, found.numbers) = self.names.finish();
-        found.context.extend(self.lookups.notes());
-        let (tasks, completed) = self.tasks.finish();
-        found.tasks = tasks;
-        found.done.extend(completed);
-        found.done.sort_by_key(|note| note.message);
-        if found.last_report == found.last_state {
-            found.last_report = None;
-        }
-        for notes in [
-            &mut found.requests,
-            &mut found.constraints,
-            &mut found.corrections,
-            &mut found.statements,
-            &mut found.decisions,
-            &mut found.done,
-            &mut found.context,
-        ] {
-            *notes = without_repetitions(std::mem::take(notes));
-        }
-        found.files = files.finish();
-        found.commands = newest(commands.runs, |run| run.message);
-        found.errors = newest(errors.seen, |error| error.message);
-        found
-    }
+/// The first sentence of what the agent says with a call, if it is short.
+fn first_sentence(transcript: &Transcript, part: &Part) -> Option<String> {
+    let piece = transcript.pieces_of(part).iter().find(|piece| piece.kind == PieceKind::Text)?;
+    let text = transcript.str(&piece.span);
+    let sentence = sentences(head_bytes(text, 400)).next()?;
+    let said = sentence.trim_end_matches([':', '.']);
+    (said.chars().count() <= MAX_SAID_CHARS && said.contains(' ')).then(|| one_line(&escape_section_tags(said), MAX_SAID_CHARS))
+}
+
+/// The number of the process that an output names: `21877`, `[1] 21877`, `PID: 21877`.
+fn process_in(text: &str) -> Option<String> {
+    text.lines().take(20).find_map(|line| {
+        let line = line.trim();
+        let rest = line.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(line, |(_, rest)| rest);
+        let lower = rest.to_ascii_lowercase();
+        let rest = match lower.find("pid") {
+            Some(at) => lower[at + 3..].trim_start_matches([':', '=', ' ', 's']).to_owned(),
+            None => lower,
+        };
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let is_alone = digits == rest.len() || !rest.as_bytes()[digits].is_ascii_alphanumeric();
+        ((3..8).contains(&digits) && is_alone && (digits == rest.len() || line.to_ascii_lowercase().contains("pid")))
+            .then(|| rest[..digits].to_owned())
+    })
 }
 
 /// The text parts of a message, one paragraph each.
@@ -388,19 +289,15 @@ fn texts<'t>(transcript: &'t Transcript, parts: &'t [Part]) -> impl Iterator<Ite
 }
 
 /// Adds a note; a full list keeps the first and the newest notes.
-fn push(notes: &mut Vec<Note>, note: Note) {
+pub(super) fn push(notes: &mut Vec<Note>, note: Note) {
     notes.push(note);
     if notes.len() >= 2 * MAX_ITEMS {
         notes.drain(1..MAX_ITEMS);
     }
 }
 
-fn note(message: usize, text: &str) -> Note {
-    Note { message, text: one_line(&escape_section_tags(text), MAX_NOTE_CHARS) }
-}
-
-fn is_question(sentence: &str) -> bool {
-    sentence.ends_with(['?', '？', '吗', '呢']) || sentence.ends_with("か。")
+pub(super) fn note(message: usize, text: &str) -> Note {
+    Note::new(message, one_line(&escape_section_tags(text), MAX_NOTE_CHARS))
 }
 
 fn says_created(text: &str) -> bool {
@@ -411,7 +308,7 @@ fn says_created(text: &str) -> bool {
 }
 
 /// Removes duplicates: keeps the first note and the newest of equal others.
-fn without_repetitions(notes: Vec<Note>) -> Vec<Note> {
+pub(super) fn without_repetitions(notes: Vec<Note>) -> Vec<Note> {
     let mut newest_of: HashMap<&str, usize> = HashMap::new();
     for (i, note) in notes.iter().enumerate() {
         newest_of.insert(&note.text, i);
@@ -428,7 +325,7 @@ fn without_repetitions(notes: Vec<Note>) -> Vec<Note> {
 }
 
 /// The newest items, in order.
-fn newest<T>(mut items: Vec<T>, message: impl Fn(&T) -> usize) -> Vec<T> {
+pub(super) fn newest<T>(mut items: Vec<T>, message: impl Fn(&T) -> usize) -> Vec<T> {
     items.sort_by_key(message);
     items.drain(..items.len().saturating_sub(MAX_ITEMS));
     items

@@ -37,6 +37,9 @@ impl Files {
                     actions: vec![],
                     times: 0,
                     lines: Vec::new(),
+                    changed_in: None,
+                    note: None,
+                    moved_to: None,
                 };
                 self.files.push(file);
                 self.by_path.insert(path, self.files.len() - 1);
@@ -46,8 +49,41 @@ impl Files {
         let file = &mut self.files[at];
         file.last_message = file.last_message.max(message);
         file.times += 1;
+        if action.is_change() {
+            file.changed_in = file.changed_in.max(Some(message));
+        }
+        // A file that was written again is not deleted.
+        if action.is_change() {
+            file.actions.retain(|known| !matches!(known, FileOp::Deleted | FileOp::Moved));
+        }
         if !file.actions.contains(&action) {
             file.actions.push(action);
+        }
+    }
+
+    /// Adds a file of an earlier summary.
+    pub(super) fn add(&mut self, file: FileTouched) {
+        let Some(path) = normal_path(&file.path) else { return };
+        file.actions.iter().for_each(|action| self.touch(file.message, *action, &path));
+        file.lines.iter().for_each(|lines| self.read_lines(&path, *lines));
+        if let Some(known) = self.by_path.get(&path).and_then(|&at| self.files.get_mut(at)) {
+            known.changed_in = file.changed_in;
+            known.note = file.note.or(known.note.take());
+            known.moved_to = file.moved_to.or(known.moved_to.take());
+        }
+    }
+
+    /// Notes what was done to a known file.
+    pub(super) fn note(&mut self, path: &str, said: &str) {
+        if let Some(&at) = normal_path(path).and_then(|path| self.by_path.get(&path)) {
+            self.files[at].note = Some(said.to_owned());
+        }
+    }
+
+    /// Notes the new name of a known file.
+    pub(super) fn moved(&mut self, from: &str, to: &str) {
+        if let (Some(&at), Some(to)) = (normal_path(from).and_then(|path| self.by_path.get(&path)), normal_path(to)) {
+            self.files[at].moved_to = Some(to);
         }
     }
 
@@ -74,16 +110,7 @@ impl Files {
         let mut merged = self.files.clone();
         for (file, target) in self.files.iter().zip(&targets) {
             let Some(target) = *target else { continue };
-            let into = &mut merged[target];
-            into.message = into.message.min(file.message);
-            into.last_message = into.last_message.max(file.last_message);
-            into.times += file.times;
-            file.lines.iter().for_each(|range| lines::add(&mut into.lines, *range));
-            for action in &file.actions {
-                if !into.actions.contains(action) {
-                    into.actions.push(*action);
-                }
-            }
+            merged[target].merge(file);
         }
         let kept = merged.into_iter().zip(&targets).filter(|(_, target)| target.is_none());
         let mut files: Vec<FileTouched> = kept.map(|(file, _)| file).collect();
@@ -121,9 +148,35 @@ pub(super) fn normal_path(path: &str) -> Option<String> {
     Some(format!("{root}{}", steps.join("/")))
 }
 
-/// Whether a file is a temporary scratch file, not worth listing.
+impl FileTouched {
+    /// Adds what was done to the same file under another path.
+    pub(super) fn merge(&mut self, file: &FileTouched) {
+        self.message = self.message.min(file.message);
+        self.changed_in = self.changed_in.max(file.changed_in);
+        if file.last_message >= self.last_message && file.note.is_some() {
+            self.note.clone_from(&file.note);
+        }
+        if self.moved_to.is_none() {
+            self.moved_to.clone_from(&file.moved_to);
+        }
+        self.last_message = self.last_message.max(file.last_message);
+        self.times += file.times;
+        file.lines.iter().for_each(|range| lines::add(&mut self.lines, *range));
+        for action in &file.actions {
+            if !self.actions.contains(action) {
+                self.actions.push(*action);
+            }
+        }
+    }
+}
+
+/// Whether a file is a temporary scratch file or a log, not worth listing.
 pub(in crate::evidence) fn is_scratch(path: &str) -> bool {
-    ["/tmp/", "/private/tmp/", "/var/tmp/", "/var/folders/"].iter().any(|folder| path.starts_with(folder))
+    ["/tmp/", "/private/tmp/", "/var/tmp/", "/var/folders/", "/var/log/", "/dev/", "/proc/"]
+        .iter()
+        .any(|folder| path.starts_with(folder))
+        || matches!(path, "/tmp" | "nohup.out")
+        || path.ends_with(".log")
 }
 
 /// The folder, with a trailing slash, that saves most if the paths in it are written relative to it.

@@ -1,14 +1,21 @@
 //! Reads facts from the calls, results and texts of a session.
 
+mod answers;
 pub(super) mod call_list;
 pub(super) mod calls;
+mod closing;
 pub(super) mod collect;
+mod exit_code;
 pub(super) mod files;
-pub(super) mod lookups;
-pub(super) mod outcome;
-pub(super) mod patch;
-pub(super) mod runs;
-pub(super) mod shell;
-pub(super) mod shell_lexer;
+mod finish;
+mod flat;
+pub(super) mod foreign;
+mod lookups;
+mod outcome;
+mod pending;
+mod rejection;
+mod runs;
+mod said;
+mod structured;
 pub(super) mod tasks;
-pub(super) mod wrappers;
+mod wrappers;

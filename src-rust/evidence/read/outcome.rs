@@ -3,6 +3,10 @@
 //! The provider's error flag comes first, then an exit code if the agent writes one, then the text. Text alone decides
 //! only for commands that change something, because a file shown may well mention errors.
 
+use super::exit_code::exit_code;
+use super::rejection::is_rejection;
+use super::structured::structured;
+use crate::evidence::commands::shell::ShellCommand;
 use crate::evidence::text::{head_bytes, one_line, starts_with_ignoring_case, tail_bytes};
 use crate::evidence::{CommandKind, CommandStatus};
 
@@ -10,7 +14,7 @@ use crate::evidence::{CommandKind, CommandStatus};
 pub(super) const MAX_DETAIL_CHARS: usize = 200;
 /// Bytes read at either end of a long output.
 const HEAD_BYTES: usize = 8 << 10;
-const TAIL_BYTES: usize = 24 << 10;
+pub(super) const TAIL_BYTES: usize = 24 << 10;
 
 /// The outcome that a result reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,30 +25,41 @@ pub(super) struct ResultStatus {
 }
 
 /// Reads the result of a command.
-pub(super) fn of_command(kind: CommandKind, text: &str, is_error: bool) -> ResultStatus {
+pub(super) fn of_command(about: &ShellCommand, text: &str, is_error: bool) -> ResultStatus {
     if is_rejection(text) {
         return ResultStatus { outcome: CommandStatus::Rejected, detail: None };
     }
-    let code = exit_code(text);
+    let kind = about.kind;
+    let structured = structured(text);
+    let text = structured.as_ref().and_then(|result| result.output.as_deref()).unwrap_or(text);
+    let code = structured.as_ref().and_then(|result| result.code).or_else(|| exit_code(text));
     let lines = ends_of(text);
-    let summary = if kind == CommandKind::Test { test_line(&lines) } else { None };
-    let failed_by_text = kind != CommandKind::Look
-        && code.is_none()
-        && (summary.is_some_and(reports_failure)
-            || lines.iter().any(|line| is_error_line(line) && !is_tame(line)));
-    // A search without matches exits with 1 and prints nothing.
-    let is_empty_search = kind == CommandKind::Look && code == Some(1) && error_line(&lines).is_none();
-    let failed = (is_error || code.is_some_and(|code| code != 0) || failed_by_text) && !is_empty_search;
+    let summary = if kind >= CommandKind::Check { test_line(&lines) } else { None };
+    let says_failure = || {
+        summary.is_some_and(reports_failure) || lines.iter().any(|line| is_error_line(line) && !is_tame(line))
+    };
+    // The code of a pipe is that of its last part, so the text decides.
+    let has_no_code = code.is_none() || (code == Some(0) && about.is_masked);
+    let failed_by_text = kind != CommandKind::Look && has_no_code && says_failure();
+    // A search without matches exits with 1 and prints nothing; a comparison prints the difference.
+    let is_answer = code == Some(1)
+        && (about.asks || (kind == CommandKind::Look && error_line(&lines).is_none()))
+        && !lines.iter().any(|line| is_refused_look(line));
+    let failed = (is_error || code.is_some_and(|code| code != 0) || failed_by_text) && !is_answer;
     let detail = if failed {
-        failing_test(&lines).or_else(|| error_line(&lines)).or(summary).or_else(|| last_line(&lines))
+        failing_test(&lines)
+            .or_else(|| error_line(&lines).map(str::to_owned))
+            .or_else(|| summary.or_else(|| last_line(&lines)).map(str::to_owned))
     } else {
-        summary
+        summary.map(str::to_owned)
     };
     let outcome = match failed {
         true => CommandStatus::Failed(code.filter(|code| *code != 0)),
+        // Nothing shows what the part before `|| true` did.
+        false if about.has_fallback && kind >= CommandKind::Check && summary.is_none() => CommandStatus::Unknown,
         false => CommandStatus::Succeeded,
     };
-    ResultStatus { outcome, detail: detail.map(|line| one_line(line, MAX_DETAIL_CHARS)) }
+    ResultStatus { outcome, detail: detail.map(|line| one_line(&line, MAX_DETAIL_CHARS)) }
 }
 
 /// Reads the result of any other tool.
@@ -53,40 +68,51 @@ pub(super) fn of_tool(text: &str, is_error: bool) -> ResultStatus {
         return ResultStatus { outcome: CommandStatus::Rejected, detail: None };
     }
     let text = text.trim_start();
+    let result = structured(text);
+    if let Some(problem) = result.and_then(|result| result.problem) {
+        let outcome = CommandStatus::Failed(None);
+        return ResultStatus { outcome, detail: Some(one_line(&problem, MAX_DETAIL_CHARS)) };
+    }
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| starts_with_ignoring_case(text, prefix));
-    let failed =
-        is_error || begins(&["error:", "error -", "<tool_use_error>", "traceback (most", "failed to "]);
+    let first_line = head_bytes(text, 400).lines().next().unwrap_or("");
+    let says_error = begins(&["error:", "error -", "<tool_use_error>", "traceback (most", "failed to "])
+        && !says_none(first_line);
+    let failed = is_error || says_error || http_failure(first_line);
     if !failed {
         return ResultStatus { outcome: CommandStatus::Succeeded, detail: None };
     }
     let text = text.strip_prefix("<tool_use_error>").unwrap_or(text);
     let lines = ends_of(text);
-    let told = if starts_with_ignoring_case(text, "traceback") {
-        error_line(&lines)
-    } else {
-        lines.first().copied()
+    let line = match starts_with_ignoring_case(text, "traceback") {
+        true => error_line(&lines),
+        false => lines.first().copied(),
     };
-    let line = told.unwrap_or("").trim_end_matches("</tool_use_error>");
+    let line = line.unwrap_or("").trim_end_matches("</tool_use_error>");
     ResultStatus {
         outcome: CommandStatus::Failed(exit_code(text)),
         detail: Some(one_line(line, MAX_DETAIL_CHARS)),
     }
 }
 
-/// Whether the result says that the user rejected the call.
-fn is_rejection(text: &str) -> bool {
-    ["The user doesn't want to ", "[Request interrupted by user", "Tool execution was rejected by the user"]
-        .iter()
-        .any(|prefix| text.starts_with(prefix))
+/// `Error: (none)` is no error.
+fn says_none(line: &str) -> bool {
+    let value = line.split_once(':').map_or("", |(_, value)| value).trim().to_ascii_lowercase();
+    matches!(value.as_str(), "(none)" | "none" | "null" | "no error" | "0" | "none.")
 }
 
-/// The user's words in a rejection.
-pub(super) fn words_of_rejection(text: &str) -> Option<&str> {
-    if !is_rejection(text) {
-        return None;
-    }
-    let (_, words) = text.split_once("the user said:")?;
-    Some(words.trim()).filter(|words| !words.is_empty())
+/// `HTTP/1.1 404 Not Found`, `Status: 503`, `Request failed with status code 400`.
+fn http_failure(line: &str) -> bool {
+    let lower = line.to_ascii_lowercase();
+    ["http/1.1 ", "http/2 ", "http/1.0 ", "http ", "status code ", "status: ", "status code: ", "http error "]
+        .iter()
+        .filter_map(|lead| lower.split_once(lead))
+        .filter(|(before, _)| before.is_empty() || before.ends_with("with ") || before.ends_with("returned "))
+        .any(|(_, rest)| {
+            let code = rest.get(..3).unwrap_or("");
+            code.starts_with(['4', '5'])
+                && code.bytes().all(|b| b.is_ascii_digit())
+                && !rest[3..].starts_with(|c: char| c.is_ascii_digit())
+        })
 }
 
 /// Non-empty lines at both ends of an output.
@@ -99,47 +125,61 @@ fn ends_of(text: &str) -> Vec<&str> {
     head.lines().chain(tail.lines()).map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
-/// The exit code that an agent wrote above or below the output.
-fn exit_code(text: &str) -> Option<i32> {
-    let head = text.trim_start().lines().take(4);
-    let tail = tail_bytes(text.trim_end(), 300).lines().rev().take(2);
-    let markers =
-        ["exit code", "command exited with code", "process exited with code", "(exit code", "exit status"];
-    let after_marker = |line: &str| {
-        let line = line.trim();
-        let marker = markers.iter().find(|marker| starts_with_ignoring_case(line, marker))?;
-        number(&line[marker.len()..])
-    };
-    let in_json = || {
-        let tail = tail_bytes(text, 300);
-        number(&tail[tail.find("\"exit_code\":")? + 12..])
-    };
-    head.chain(tail).find_map(after_marker).or_else(in_json)
-}
-
-fn number(text: &str) -> Option<i32> {
-    let text = text.trim_start_matches([':', ' ', '=']);
-    let end = text.bytes().position(|b| !b.is_ascii_digit() && b != b'-').unwrap_or(text.len());
-    text[..end].parse().ok()
-}
-
 /// The verdict that a test runner prints last.
 fn test_line<'t>(lines: &[&'t str]) -> Option<&'t str> {
-    lines.iter().rev().take(80).copied().find(|line| {
-        let has_count = line.bytes().any(|b| b.is_ascii_digit());
+    let last = || lines.iter().rev().take(80).copied();
+    let is_aside = |line: &&str| ["snapshots:", "test suites:", "test files"].iter().any(|lead| starts_with_ignoring_case(line, lead));
+    last().find(|line| is_verdict(line) && !is_aside(line)).or_else(|| last().find(|line| is_verdict(line)))
+}
+
+/// The first failed test, with what it expected: `--- FAIL: TestX`, `FAILED tests/a.py::test_b`, `× rounds up → expected …`.
+fn failing_test(lines: &[&str]) -> Option<String> {
+    const SIGNS: [&str; 14] = [
+        "--- FAIL", "FAILED ", "not ok ", "× ", "✕ ", "✗ ", "✖ ", "● ", "[  FAILED  ]", "FAIL: ", "ERROR: ", "FAIL  ",
+        "FAIL ", "test ",
+    ];
+    let is_failing = |line: &&&str| match SIGNS.iter().find(|sign| line.starts_with(**sign)) {
+        Some(&"test ") => line.ends_with("FAILED"),
+        Some(&"FAIL " | &"FAIL  ") => line.contains('>') || line.contains(".test.") || line.contains("_test"),
+        Some(_) => true,
+        None => false,
+    };
+    let at = lines.iter().position(|line| is_failing(&line))?;
+    let line = lines[at];
+    let expects = |line: &&&str| {
         let lower = head_bytes(line, 200).to_ascii_lowercase();
-        (has_count && (lower.contains(" passed") || lower.contains(" failed") || lower.contains(" passing")))
-            || lower.starts_with("test result:")
-            || lower.starts_with("tests:")
-            || (lower.starts_with("ran ") && lower.contains(" test"))
-            || ["ok  \t", "ok ", "FAIL", "PASS", "--- FAIL"].iter().any(|prefix| line.starts_with(prefix))
+        ["expected", "assert", "want ", "error", "→", "received", "got "].iter().any(|word| lower.contains(word))
+            && !is_verdict(line)
+    };
+    let more = lines[at + 1..].iter().take(6).find(expects).filter(|_| line.len() < 160);
+    let is_told = more.is_none_or(|more| line.contains(more.trim_start_matches(['→', ' '])));
+    Some(match more {
+        Some(more) if !is_told => format!("{line} → {}", more.trim_start_matches(['→', ' ']).trim_start_matches("E ").trim()),
+        _ => line.to_owned(),
     })
 }
 
-/// The first failed test: `--- FAIL: TestX`, `FAILED tests/a.py::test_b`.
-fn failing_test<'t>(lines: &[&'t str]) -> Option<&'t str> {
-    let is_failing = |line: &&str| ["--- FAIL", "FAILED ", "not ok "].iter().any(|p| line.starts_with(p));
-    lines.iter().copied().find(is_failing)
+/// Whether a line is the verdict of a test run.
+fn is_verdict(line: &str) -> bool {
+    let has_count = line.bytes().any(|b| b.is_ascii_digit());
+    let lower = head_bytes(line, 200).to_ascii_lowercase();
+    (has_count && (lower.contains(" passed") || lower.contains(" failed") || lower.contains(" passing") || lower.contains(" failing")))
+        || lower.starts_with("test result:")
+        || lower.starts_with("tests:")
+        || lower.starts_with("tests run:")
+        || (lower.starts_with("ran ") && lower.contains(" test"))
+        || (has_count && lower.contains(" examples, "))
+        || (has_count && lower.contains(" tests completed"))
+        || ["ok  \t", "ok ", "FAIL", "PASS", "--- FAIL"].iter().any(|prefix| line.starts_with(prefix))
+}
+
+/// A look that the place refused, so that its code is no answer.
+fn is_refused_look(line: &str) -> bool {
+    line.contains("No such file")
+        || line.contains("Permission denied")
+        || line.contains("command not found")
+        || line.starts_with("fatal:")
+        || line.starts_with("usage:")
 }
 
 /// Whether a verdict reports a failure; "0 failed" does not.
@@ -189,6 +229,9 @@ fn is_error_line(line: &str) -> bool {
         "Command timed out",
     ];
     let line = head_bytes(line, 400);
+    if says_none(line) {
+        return false;
+    }
     OPENINGS.iter().any(|opening| line.starts_with(opening))
         || INSIDE.iter().any(|cue| line.contains(cue))
         || is_exception(line)
@@ -226,7 +269,8 @@ mod tests {
     use super::*;
 
     fn command(kind: CommandKind, text: &str, is_error: bool) -> (CommandStatus, Option<String>) {
-        let status = of_command(kind, text, is_error);
+        let about = ShellCommand { kind, ..crate::evidence::commands::shell::analyse("") };
+        let status = of_command(&about, text, is_error);
         (status.outcome, status.detail)
     }
 
@@ -294,7 +338,7 @@ mod tests {
     fn a_rejection_is_no_error_and_carries_the_users_words() {
         let text = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nuse tabs";
         assert_eq!(of_tool(text, true).outcome, CommandStatus::Rejected);
-        assert_eq!(words_of_rejection(text), Some("use tabs"));
-        assert_eq!(words_of_rejection("the user said: x"), None);
+        assert_eq!(crate::evidence::read::rejection::words_of_rejection(text), Some("use tabs"));
+        assert_eq!(crate::evidence::read::rejection::words_of_rejection("the user said: x"), None);
     }
 }

@@ -79,7 +79,7 @@ impl TaskList {
         let (mut open, mut completed) = (Vec::new(), Vec::new());
         for (_, task) in kept {
             if task.status == TaskStatus::Completed {
-                completed.push(Note { message: task.message, text: task.text.clone() });
+                completed.push(Note::new(task.message, task.text.clone()));
             } else {
                 open.push(task.clone());
             }
@@ -100,7 +100,7 @@ mod tests {
         list.replace(9, vec![("c".into(), TaskStatus::InProgress)]);
         let (open, completed) = list.finish();
         assert_eq!(open, [Task { message: 9, text: "c".into(), status: TaskStatus::InProgress }]);
-        assert_eq!(completed, [Note { message: 5, text: "a".into() }]);
+        assert_eq!(completed, [Note::new(5, "a")]);
     }
 
     #[test]

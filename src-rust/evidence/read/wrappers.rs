@@ -3,6 +3,7 @@
 //! Agents add reminders, command echoes and hook output to user messages. These are not the user's words, so a summary
 //! must not report them as requests.
 
+use crate::evidence::language::table::told_in;
 use crate::evidence::text::starts_with_ignoring_case;
 
 /// Tags whose whole block is noise.
@@ -56,6 +57,22 @@ const FOREIGN_SUMMARY_PREFIXES: [&str; 3] = [
     "another language model started to solve this problem",
 ];
 
+/// Openings of another program's summary that are too common to count without a heading.
+const HANDOVER_PREFIXES: [&str; 9] = [
+    "<summary>",
+    "here is a summary of",
+    "below is a summary of",
+    "the following is a summary of",
+    "summary of the conversation",
+    "summary of our conversation",
+    "conversation summary",
+    "[compact summary]",
+    "[conversation summary]",
+];
+/// First headings of a handover.
+const HANDOVER_TITLES: [&str; 6] =
+    ["handover", "hand-over", "handoff", "hand-off", "session summary", "conversation summary"];
+
 /// The content of a user message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unwrapped {
@@ -78,10 +95,82 @@ pub(super) fn unwrap(text: &str) -> Unwrapped {
     {
         return Unwrapped::Nothing;
     }
-    if begins(&FOREIGN_SUMMARY_PREFIXES) {
+    if begins(&FOREIGN_SUMMARY_PREFIXES) || begins(&HANDOVER_PREFIXES) || is_handover(words) {
         return Unwrapped::ForeignSummary(words.to_owned());
     }
-    Unwrapped::Words(words.to_owned())
+    if is_environment(words) {
+        return Unwrapped::Nothing;
+    }
+    Unwrapped::Words(after_context(words).to_owned())
+}
+
+/// Words of the user inside reminders and other blocks that are otherwise noise.
+pub(super) fn told(text: &str) -> Vec<String> {
+    let has_tag = text.contains("<system");
+    let found = if has_tag { told_in(text) } else { Vec::new() };
+    found.into_iter().map(str::to_owned).collect()
+}
+
+/// Whether the first line is the title of a handover.
+fn is_handover(words: &str) -> bool {
+    let line = words.lines().next().unwrap_or("");
+    let title = line.trim_start_matches(['#', '*', ' ']).to_lowercase();
+    let is_title = line.starts_with(['#', '*']) || line.trim_end().ends_with(':');
+    is_title && line.len() < 100 && words.lines().count() > 2 && HANDOVER_TITLES.iter().any(|lead| title.starts_with(lead))
+}
+
+/// The request after a list of what is open in an editor: `## My request for Codex:`.
+fn after_context(words: &str) -> &str {
+    let mut at = 0;
+    for line in words.split_inclusive('\n') {
+        at += line.len();
+        let title = line.trim().trim_start_matches('#').trim().to_ascii_lowercase();
+        let is_heading = line.trim_start().starts_with('#');
+        let leads = ["my request for ", "my request:", "user request", "my task", "request for "];
+        if is_heading && leads.iter().any(|lead| title.starts_with(lead)) && !words[at..].trim().is_empty() {
+            return words[at..].trim();
+        }
+    }
+    words
+}
+
+/// Whether an environment answers in the user's role: a shell prompt, an observation, a progress meter.
+fn is_environment(words: &str) -> bool {
+    const OPENINGS: [&str; 14] = [
+        "<returncode>",
+        "<output>",
+        "observation:",
+        "execution result:",
+        "[the command completed with exit code",
+        "current terminal state:",
+        "new terminal output:",
+        "command output:",
+        "tool output:",
+        "exit code:",
+        "(open file:",
+        "the command exited with",
+        "<tool_result>",
+        "<function_results>",
+    ];
+    if OPENINGS.iter().any(|opening| starts_with_ignoring_case(words, opening)) {
+        return true;
+    }
+    let lines: Vec<&str> = words.lines().take(60).map(str::trim).filter(|line| !line.is_empty()).collect();
+    let is_meter = |line: &&&str| {
+        let percent = line.contains("%|") || (line.contains("% ") && line.contains(['=', '#', '█', '━', '▏']));
+        percent || line.contains("it/s]") || line.contains("ETA ") || line.chars().filter(|c| "█━▓░=#".contains(*c)).count() > 8
+    };
+    let is_prompt = |line: &str| {
+        let head = line.split(' ').next().unwrap_or("");
+        line == "$" || line == "#" || line == ">>>" || line.starts_with("$ ") || line.starts_with(">>> ")
+            || line.starts_with("bash-") && line.contains("$ ")
+            || (head.contains('@') && head.contains(':') && head.ends_with(['$', '#', '%']))
+            || (head.contains('@') && line.contains(":~"))
+    };
+    let meters = lines.iter().filter(is_meter).count();
+    let begins = lines.first().is_some_and(|line| is_prompt(line));
+    let ends = lines.len() > 1 && lines.last().is_some_and(|line| is_prompt(line) && line.len() < 60);
+    (meters > 0 && 2 * meters >= lines.len()) || (begins && (ends || lines.len() == 1 && words.len() < 4)) || (ends && lines.len() > 2)
 }
 
 /// Whether the text is a bare command to the program, such as `/model`. `/review the parser` has content, and a path

@@ -1,76 +1,30 @@
-//! Ranks rules that hold until changed: constraints, corrections and labelled lines.
-//!
-//! They precede requests, which get completed. None is cut: half a constraint is a different one. Of two on the same
-//! subject the newer one counts; the older one comes after all others. Otherwise they are ordered by value per
-//! character, so that a budget holds as many as possible.
+//! Which rules of the user a later one on the same subject replaces.
 
 use std::collections::HashSet;
 
-use super::candidate::Candidate;
-use super::document::{CORRECTION, Section};
+use crate::evidence::Note;
 use crate::evidence::language::normal::{is_filler, normal, stem, words};
-use crate::evidence::{Evidence, Note};
 
-/// Most constraints compared with each other, the newest: the comparison is quadratic.
+/// Most rules compared with each other, the newest: the comparison is quadratic.
 const MAX_COMPARED: usize = 64;
-/// Largest share of the budget for one item, in percent.
-const SHARE: usize = 30;
-/// First positions in the section: constraints at 0, then statements, then corrections.
-const FIRST_STATEMENT: usize = 5_000;
-const FIRST_CORRECTION: usize = 10_000;
-/// Cost of an item besides its characters.
-const ITEM_CHARS: usize = 24;
 
-/// Ranked candidates: those that fit into half of the budget, and the others.
-pub(super) fn standing(evidence: &Evidence, max_tokens: usize) -> (Vec<Candidate>, Vec<Candidate>) {
-    let constraints = evidence.constraints.iter().enumerate();
-    let statements = evidence.statements.iter().enumerate().map(|(i, note)| (FIRST_STATEMENT + i, note));
-    let corrections = evidence.corrections.iter().enumerate().map(|(i, note)| (FIRST_CORRECTION + i, note));
-    let mut all: Vec<(usize, &Note)> = constraints.chain(statements).chain(corrections).collect();
-    all.sort_by_key(|(_, note)| std::cmp::Reverse(note.message));
-    let superseded = superseded(&all);
-    let newest = all.first().map_or(0, |(_, note)| note.message).max(1);
-    let mut ranked: Vec<(bool, std::cmp::Reverse<usize>, usize, Candidate)> = Vec::new();
-    for (i, (place, note)) in all.into_iter().enumerate() {
-        let text =
-            if place >= FIRST_CORRECTION { format!("{CORRECTION}{}", note.text) } else { note.text.clone() };
-        // The newest is worth up to a tenth more than the oldest.
-        let value = (10_000 + 1_000 * note.message / newest) / (text.chars().count() + ITEM_CHARS);
-        let candidate = Candidate {
-            section: Section::Constraints,
-            place,
-            text,
-            share: SHARE,
-            unless: None,
-            is_whole: true,
-        };
-        ranked.push((superseded[i], std::cmp::Reverse(value), i, candidate));
-    }
-    ranked.sort_by_key(|(is_old, value, i, _)| (*is_old, *value, *i));
-    // Three characters a token is a low estimate for prose: this is about half of the budget in tokens.
-    let mut left = max_tokens.saturating_mul(3) / 2;
-    ranked.into_iter().map(|(.., candidate)| candidate).partition(|candidate| {
-        let chars = candidate.text.chars().count();
-        let fits = chars <= left;
-        left = left.saturating_sub(chars);
-        fits
-    })
-}
-
-/// For each note, the newest first, whether a newer one replaces it: half of their significant words are shared.
-fn superseded(notes: &[(usize, &Note)]) -> Vec<bool> {
+/// For each note, whether a newer one replaces it: half of their significant words are shared.
+pub(super) fn superseded(notes: &[&Note]) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..notes.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse((notes[*at].number, notes[*at].message)));
     let telling: Vec<HashSet<String>> =
-        notes.iter().take(MAX_COMPARED).map(|(_, note)| subject_of(&note.text)).collect();
-    (0..notes.len())
-        .map(|older| {
-            let Some(own) = telling.get(older).filter(|own| own.len() >= 2) else { return false };
-            telling[..older].iter().any(|newer| {
-                let shared = own.intersection(newer).count();
-                let all = own.len() + newer.len() - shared;
-                shared >= 2 && 2 * shared >= all
-            })
-        })
-        .collect()
+        order.iter().take(MAX_COMPARED).map(|at| subject_of(&notes[*at].text)).collect();
+    let mut found = vec![false; notes.len()];
+    for (older, own) in telling.iter().enumerate().filter(|(_, own)| own.len() >= 2) {
+        found[order[older]] = telling[..older].iter().enumerate().any(|(newer, other)| {
+            // Sentences of one message stand together.
+            let (a, b) = (notes[order[newer]], notes[order[older]]);
+            let shared = own.intersection(other).count();
+            let all = own.len() + other.len() - shared;
+            shared >= 2 && 2 * shared >= all && (a.message, a.number) != (b.message, b.number)
+        });
+    }
+    found
 }
 
 /// The subject of a sentence: its significant words without numbers, and without a label if the rest suffices.
@@ -95,31 +49,20 @@ fn telling_words(text: &str) -> HashSet<String> {
 mod tests {
     use super::*;
 
-    fn order(texts: &[&str]) -> Vec<String> {
-        let constraints =
-            texts.iter().enumerate().map(|(message, text)| Note { message, text: (*text).into() });
-        let evidence = Evidence { constraints: constraints.collect(), ..Evidence::default() };
-        standing(&evidence, 1_000).0.into_iter().map(|c| c.text).collect()
-    }
-
     #[test]
-    fn a_newer_word_on_the_same_subject_comes_first_and_the_older_one_last() {
-        let found = order(&[
+    fn a_newer_word_on_the_same_subject_replaces_the_older_one() {
+        let notes: Vec<Note> = [
             "The release date is 2027-01-01.",
             "Never push to main, whatever happens here.",
             "Release date: 2027-02-02.",
-        ]);
-        assert_eq!(found.last().map(String::as_str), Some("The release date is 2027-01-01."));
-        let apart = order(&["Never delete the users table.", "Never rename the audit log."]);
-        assert_eq!(apart, ["Never rename the audit log.", "Never delete the users table."]);
-    }
-
-    #[test]
-    fn what_exceeds_half_of_the_budget_waits() {
-        let constraints =
-            (0..50).map(|message| Note { message, text: format!("Rule {message} {}", "x".repeat(90)) });
-        let evidence = Evidence { constraints: constraints.collect(), ..Evidence::default() };
-        let (first, later) = standing(&evidence, 400);
-        assert!(first.len() < 10 && first.len() + later.len() == 50, "{}", first.len());
+            "Never delete the users table.",
+            "Never rename the audit log.",
+        ]
+        .iter()
+        .enumerate()
+        .map(|(message, text)| Note::new(message, *text))
+        .collect();
+        let notes: Vec<&Note> = notes.iter().collect();
+        assert_eq!(superseded(&notes), [true, false, false, false, false]);
     }
 }

@@ -1,7 +1,9 @@
-//! Writes the evidence as a document within a budget.
+//! Writes the evidence as a page within a budget, and reads a page back.
 
-pub(super) mod candidate;
-pub(super) mod constraints;
+mod constraints;
 pub(super) mod document;
+mod page;
+pub(super) mod parse;
 pub(super) mod ranking;
 pub(super) mod render;
+mod shelf;

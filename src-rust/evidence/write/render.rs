@@ -1,215 +1,326 @@
-//! Writes the document within a budget.
+//! Writes the page within a budget.
 //!
-//! Greedy selection: items are taken by value until the budget is full, each priced once; then the whole is counted,
-//! and the least valuable items are dropped until it fits. The counter may be slow (a callable of the user), so the
-//! number of calls is bounded: one for an item that enters, a few for one that is cut, none for the long tail.
+//! Every section has a share of the budget. In a first pass each takes whole items within its share; in a second pass what
+//! is left goes to the sections in the order of their value, first to items that were shortened. The counter may be slow
+//! (a callable of the user), so the number of calls is bounded: one for an item that enters, a few for one that is
+//! shortened, none for the long tail.
 
-use super::candidate::Candidate;
-use super::document::{PROGRESS, ROOT, Section};
-use super::ranking::{PathStyle, candidates};
+use super::page::{Item, Part, Share, candidates};
+use super::shelf::Shelf;
 use crate::error::Result;
 use crate::evidence::Evidence;
-use crate::evidence::text::cut_middle;
+use crate::evidence::text::{cut_end, cut_whole};
 
-/// Consecutive items that do not fit before the rest is skipped, which bounds the attempts.
-const MAX_MISFITS: usize = 24;
-/// Largest share of the budget for full paths, in percent; beyond it they are written relative to a root.
-const MAX_FULL_PATHS_PERCENT: usize = 30;
-/// Fewest tokens of a cut item; a shorter one is not worth its place.
-const MIN_ITEM_TOKENS: usize = 40;
-/// Most attempts to cut a text to a number of tokens.
-const MAX_CUTS: usize = 12;
+/// Shares of a page of 500, 1,000, 2,000 and 4,000 tokens.
+const SHARES: [(Share, [usize; 4]); 9] = [
+    (Share::Request, [120, 200, 350, 600]),
+    (Share::Task, [60, 100, 250, 600]),
+    (Share::Rules, [120, 220, 450, 900]),
+    (Share::State, [60, 120, 250, 450]),
+    (Share::Open, [40, 80, 150, 300]),
+    (Share::Next, [50, 120, 250, 450]),
+    (Share::Files, [30, 90, 180, 400]),
+    (Share::Commands, [0, 30, 50, 100]),
+    (Share::Names, [20, 40, 70, 200]),
+];
+const SIZES: [usize; 4] = [500, 1_000, 2_000, 4_000];
+/// The order in which what is left is given away.
+const SECOND_PASS: [Share; 9] = [
+    Share::Request,
+    Share::Task,
+    Share::Rules,
+    Share::Next,
+    Share::Open,
+    Share::State,
+    Share::Files,
+    Share::Commands,
+    Share::Names,
+];
+/// Consecutive items of a section that do not fit before the rest is skipped.
+const MAX_MISFITS: usize = 5;
+/// Most items of a section that are priced.
+const MAX_PRICED: usize = 60;
+/// Fewest tokens of a shortened item; a shorter one is not worth its place.
+const MIN_ITEM_TOKENS: usize = 24;
+/// Most attempts to shorten a text to a number of tokens.
+const MAX_CUTS: usize = 8;
 
-/// An item with its price.
-struct Taken {
-    candidate: Candidate,
-    tokens: usize,
+/// The share of a section in a page of `max_tokens`.
+fn share(of: Share, max_tokens: usize) -> usize {
+    let Some((_, row)) = SHARES.iter().find(|(share, _)| *share == of) else { return 0 };
+    let above = SIZES.iter().position(|size| *size >= max_tokens);
+    match above {
+        Some(0) => row[0] * max_tokens / SIZES[0],
+        Some(at) => {
+            let (low, high) = (SIZES[at - 1], SIZES[at]);
+            row[at - 1] + (row[at].saturating_sub(row[at - 1])) * (max_tokens - low) / (high - low)
+        }
+        None => row[3].saturating_mul(max_tokens) / SIZES[3],
+    }
 }
 
-/// The summary document of `evidence`, within `max_tokens` by `count`. It keeps part of the original task in any budget
+type Count<'c> = &'c dyn Fn(&str) -> Result<usize>;
+
+struct Taken {
+    item: usize,
+    /// The text as it is shown.
+    text: String,
+    tokens: usize,
+    is_cut: bool,
+}
+
+struct Page<'e> {
+    items: Vec<Item>,
+    shelf: Shelf<'e>,
+    taken: Vec<Taken>,
+    /// Files shown, with the price of their section.
+    files: (usize, usize),
+    opened: Vec<Part>,
+    left: usize,
+    /// Items that need not be tried again: taken, or redundant.
+    settled: Vec<bool>,
+}
+
+/// The summary page of `evidence`, within `max_tokens` by `count`. It keeps part of the current request in any budget
 /// that holds one word of it.
 ///
 /// # Errors
 /// Those of `count`.
-pub fn render(
-    evidence: &Evidence,
-    count: &dyn Fn(&str) -> Result<usize>,
-    max_tokens: usize,
-) -> Result<String> {
-    let style = path_style(evidence, count, max_tokens)?;
-    let ranked = candidates(evidence, &style, max_tokens);
-    let Some(first) = ranked.first().cloned() else { return Ok(String::new()) };
-    let mut taken = take(ranked, &style, count, max_tokens)?;
+pub fn render(evidence: &Evidence, count: Count<'_>, max_tokens: usize) -> Result<String> {
+    let items = candidates(evidence);
+    let shelf = Shelf::new(evidence);
+    if items.is_empty() && shelf.len() == 0 {
+        return Ok(String::new());
+    }
+    let settled = vec![false; items.len()];
+    let mut page =
+        Page { items, shelf, taken: Vec::new(), files: (0, 0), opened: Vec::new(), left: max_tokens, settled };
+    for (of, _) in SHARES {
+        let room = share(of, max_tokens);
+        page.fill(of, room, count)?;
+    }
+    for of in SECOND_PASS {
+        page.grow(of, count)?;
+        let room = page.left;
+        page.fill(of, room, count)?;
+    }
     let mut drops = 1;
     loop {
-        let text = assemble(&taken, &style);
+        let text = page.assemble();
         let tokens = count(&text)?;
-        if tokens <= max_tokens && !taken.is_empty() {
+        if tokens <= max_tokens && !text.is_empty() {
             return Ok(text);
         }
-        if taken.len() <= 1 {
-            return smallest(&first, count, max_tokens);
+        if page.taken.len() <= 1 && page.files.0 == 0 {
+            return page.smallest(count, max_tokens);
         }
-        // Dropped by price, then in doubling steps, so that a counter that is not additive does not make this slow.
-        let mut excess = tokens.saturating_sub(max_tokens);
-        for _ in 0..drops.min(taken.len() - 1) {
-            excess = excess.saturating_sub(taken.pop().map_or(0, |last| last.tokens));
-        }
-        while excess > 0 && taken.len() > 1 {
-            excess = excess.saturating_sub(taken.pop().map_or(0, |last| last.tokens));
-        }
+        // In doubling steps, so that a counter that is not additive does not make this slow.
+        page.drop_last(drops);
         drops *= 2;
     }
 }
 
-fn path_style(
-    evidence: &Evidence,
-    count: &dyn Fn(&str) -> Result<usize>,
-    max_tokens: usize,
-) -> Result<PathStyle> {
-    let lines: Vec<&str> = evidence.files.iter().map(|file| file.path.as_str()).collect();
-    if lines.is_empty() || count(&lines.join("\n"))? <= max_tokens * MAX_FULL_PATHS_PERCENT / 100 {
-        return Ok(PathStyle::default());
-    }
-    Ok(PathStyle::short(evidence))
-}
-
-/// Items by value, while their prices and those of their headings fit the budget.
-fn take(
-    ranked: Vec<Candidate>,
-    style: &PathStyle,
-    count: &dyn Fn(&str) -> Result<usize>,
-    max_tokens: usize,
-) -> Result<Vec<Taken>> {
-    let mut taken: Vec<Taken> = Vec::new();
-    let (mut left, mut misfits, mut opened) = (max_tokens, 0, Vec::new());
-    for candidate in ranked {
-        let section = candidate.section;
-        let is_held = |text: &str| taken.iter().any(|item| item.candidate.text.contains(text));
-        if candidate.unless.as_deref().is_some_and(is_held) {
-            continue;
+impl Page<'_> {
+    /// Takes items of a share while they fit into `room`.
+    fn fill(&mut self, of: Share, room: usize, count: Count<'_>) -> Result<()> {
+        if of == Share::Files {
+            return self.fill_files(room, count);
         }
-        let mut overhead = 0;
-        if !opened.contains(&section) {
-            overhead = count(&frame(section, style))?;
-        }
-        let share = (max_tokens * candidate.share / 100).max(MIN_ITEM_TOKENS);
-        let room = left.saturating_sub(overhead).min(share);
-        match fitted(candidate, count, room)? {
-            Some(item) => {
-                left = left.saturating_sub(item.tokens + overhead);
-                opened.push(section);
-                taken.push(item);
-                misfits = 0;
+        let mut room = room.min(self.left);
+        let (mut misfits, mut priced) = (0, 0);
+        for at in 0..self.items.len() {
+            if self.items[at].share != of || self.settled[at] {
+                continue;
             }
-            // The most valuable item keeps its place: alone it can be cut further.
-            None if taken.is_empty() => break,
-            None => misfits += 1,
+            if misfits >= MAX_MISFITS || priced >= MAX_PRICED || room == 0 {
+                break;
+            }
+            if self.is_redundant(at) {
+                self.settled[at] = true;
+                continue;
+            }
+            let part = self.items[at].part;
+            let frame = if self.opened.contains(&part) { 0 } else { count(&format!("\n{}\n", part.heading()))? };
+            priced += 1;
+            match self.fitted(at, room.saturating_sub(frame), count)? {
+                Some(taken) => {
+                    let cost = taken.tokens + frame;
+                    room = room.saturating_sub(cost);
+                    self.left = self.left.saturating_sub(cost);
+                    self.opened.push(part);
+                    self.settled[at] = true;
+                    self.taken.push(taken);
+                    misfits = 0;
+                }
+                None => misfits += 1,
+            }
         }
-        if misfits >= MAX_MISFITS {
-            break;
+        Ok(())
+    }
+
+    /// Whether a quoted request holds the text of an item.
+    fn is_redundant(&self, at: usize) -> bool {
+        let item = &self.items[at];
+        if !item.unless_quoted {
+            return false;
         }
+        let text = item.text.split_once("] \"").map_or(item.text.as_str(), |(_, rest)| rest.trim_end_matches('"'));
+        let text = text.trim_end_matches(['.', '…']);
+        let is_names = item.part == Part::Names;
+        let own = text.rsplit(' ').next().unwrap_or(text);
+        self.taken.iter().any(|taken| {
+            let other = &self.items[taken.item];
+            match is_names {
+                true => taken.text.contains(own),
+                false => other.part == Part::Request && super::super::text::one_line(&taken.text, usize::MAX).contains(text),
+            }
+        })
     }
-    Ok(taken)
-}
 
-/// The frame of a section without its items.
-fn frame(section: Section, style: &PathStyle) -> String {
-    let mut out = format!("\n{}\n", section.heading());
-    if let Some(closing) = section.closing() {
-        out.push_str(closing);
-    }
-    if section.names_files() && !style.root.is_empty() {
-        out.push_str(&format!("\n{}\n- {ROOT}{}\n", Section::Context.heading(), style.root));
-    }
-    if section.is_progress() {
-        out.push_str(PROGRESS);
-    }
-    out
-}
-
-/// The item, cut to `room` tokens if the rest is worth reading. Paths are not cut.
-fn fitted(
-    mut candidate: Candidate,
-    count: &dyn Fn(&str) -> Result<usize>,
-    room: usize,
-) -> Result<Option<Taken>> {
-    let mut tokens = count(&candidate.section.item(&candidate.text))?;
-    let mut tries = 0;
-    while tokens > room {
-        tries += 1;
-        if candidate.is_whole || room < MIN_ITEM_TOKENS || tries > MAX_CUTS {
+    /// The item within `room`, shortened if it may be and if the rest is worth reading.
+    fn fitted(&self, at: usize, room: usize, count: Count<'_>) -> Result<Option<Taken>> {
+        let item = &self.items[at];
+        let mut text = item.whole();
+        let mut tokens = count(&item.part.item(&text))?;
+        if tokens <= room {
+            return Ok(Some(Taken { item: at, text, tokens, is_cut: false }));
+        }
+        if !item.may_shorten || room < MIN_ITEM_TOKENS {
             return Ok(None);
         }
-        let chars = candidate.text.chars().count();
-        let target = (chars * room / tokens).min(chars * 19 / 20);
-        candidate.text = cut_middle(&candidate.text, target).into_owned();
-        tokens = count(&candidate.section.item(&candidate.text))?;
-    }
-    Ok(Some(Taken { candidate, tokens }))
-}
-
-fn assemble(taken: &[Taken], style: &PathStyle) -> String {
-    let mut sections: Vec<(Section, usize, &str)> =
-        taken.iter().map(|t| (t.candidate.section, t.candidate.place, t.candidate.text.as_str())).collect();
-    let names_files = sections.iter().any(|(section, ..)| section.names_files());
-    let root = format!("{ROOT}{}", style.root);
-    if names_files && !style.root.is_empty() {
-        sections.push((Section::Context, 0, &root));
-    }
-    sections.sort_by_key(|(section, place, _)| (*section, *place));
-    let mut out = String::new();
-    let mut has_progress = false;
-    for section in Section::ALL {
-        let items: Vec<&str> =
-            sections.iter().filter(|(of, ..)| *of == section).map(|(_, _, text)| *text).collect();
-        if items.is_empty() {
-            continue;
-        }
-        if !out.is_empty() {
-            out.push('\n');
-        }
-        if section.is_progress() && !std::mem::replace(&mut has_progress, true) {
-            out.push_str(PROGRESS);
-            out.push('\n');
-        }
-        out.push_str(section.heading());
-        out.push('\n');
-        for (i, text) in items.iter().enumerate() {
-            let item = section.item(text);
-            // Steps are numbered by their position in the document.
-            match item.strip_prefix("1. ").filter(|_| section == Section::NextSteps) {
-                Some(step) => out.push_str(&format!("{}. {step}", i + 1)),
-                None => out.push_str(&item),
+        let mut chars = item.text.chars().count();
+        for _ in 0..MAX_CUTS {
+            chars = (chars * room / tokens.max(1)).min(chars * 9 / 10);
+            let cut = cut_whole(&item.text, chars);
+            text = format!("{}{cut}{}", item.lead, item.end);
+            tokens = count(&item.part.item(&text))?;
+            if tokens <= room {
+                return Ok(Some(Taken { item: at, text, tokens, is_cut: true }));
             }
         }
-        if let Some(closing) = section.closing() {
-            out.push_str(closing);
-            out.push('\n');
-        }
+        Ok(None)
     }
-    out
-}
 
-/// The most valuable item alone, cut until it fits: under its heading, else bare, else empty.
-fn smallest(first: &Candidate, count: &dyn Fn(&str) -> Result<usize>, max_tokens: usize) -> Result<String> {
-    let heading = first.section.heading();
-    let closing = first.section.closing().map_or(String::new(), |closing| format!("{closing}\n"));
-    let framed = |text: &str| format!("{heading}\n{}{closing}", first.section.item(text));
-    let bare = |text: &str| text.replace('\n', " ");
-    for form in [&framed as &dyn Fn(&str) -> String, &bare] {
-        if let Some(text) = longest_cut(&first.text, form, count, max_tokens)? {
-            return Ok(text);
+    /// Makes shortened items of a share longer with what is left.
+    fn grow(&mut self, of: Share, count: Count<'_>) -> Result<()> {
+        for at in 0..self.taken.len() {
+            if !self.taken[at].is_cut || self.items[self.taken[at].item].share != of {
+                continue;
+            }
+            let room = self.left + self.taken[at].tokens;
+            if let Some(longer) = self.fitted(self.taken[at].item, room, count)?
+                && longer.tokens > self.taken[at].tokens
+            {
+                self.left = room.saturating_sub(longer.tokens);
+                self.taken[at] = longer;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows as many files as fit into `room`, by bisection.
+    fn fill_files(&mut self, room: usize, count: Count<'_>) -> Result<()> {
+        let total = self.shelf.len();
+        let room = (room + self.files.1).min(self.left + self.files.1);
+        let price = |shown: usize| count(&format!("\n{}\n{}", Part::Files.heading(), self.shelf.text(shown)));
+        if total == 0 || self.files.0 == total {
+            return Ok(());
+        }
+        let (mut best, mut fits, mut too_many) = (self.files, self.files.0, total + 1);
+        // Most lists fit as a whole.
+        let all = price(total)?;
+        if all <= room {
+            best = (total, all);
+            fits = total;
+        } else {
+            too_many = total;
+        }
+        while too_many - fits > 1 && best.0 < total {
+            let middle = fits + (too_many - fits) / 2;
+            let tokens = price(middle)?;
+            if tokens <= room {
+                (fits, best) = (middle, (middle, tokens));
+            } else {
+                too_many = middle;
+            }
+        }
+        self.left = (self.left + self.files.1).saturating_sub(best.1);
+        self.files = best;
+        Ok(())
+    }
+
+    /// Drops the least valuable items.
+    fn drop_last(&mut self, drops: usize) {
+        const VALUE: [Share; 9] = [
+            Share::Names,
+            Share::Commands,
+            Share::Files,
+            Share::State,
+            Share::Open,
+            Share::Next,
+            Share::Rules,
+            Share::Task,
+            Share::Request,
+        ];
+        for _ in 0..drops {
+            if self.taken.len() <= 1 && self.files.0 == 0 {
+                return;
+            }
+            for of in VALUE {
+                if of == Share::Files && self.files.0 > 0 {
+                    self.files.0 /= 2;
+                    break;
+                }
+                let last = self.taken.iter().rposition(|taken| self.items[taken.item].share == of);
+                if let Some(last) = last.filter(|_| self.taken.len() > 1) {
+                    self.taken.remove(last);
+                    break;
+                }
+            }
         }
     }
-    Ok(String::new())
+
+    fn assemble(&self) -> String {
+        let mut out = String::new();
+        for part in Part::ALL {
+            let mut items: Vec<&Taken> = self.taken.iter().filter(|taken| self.items[taken.item].part == part).collect();
+            let files = if part == Part::Files { self.shelf.text(self.files.0) } else { String::new() };
+            if items.is_empty() && files.is_empty() {
+                continue;
+            }
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(part.heading());
+            out.push('\n');
+            items.sort_by_key(|taken| self.items[taken.item].place);
+            items.iter().for_each(|taken| out.push_str(&part.item(&taken.text)));
+            out.push_str(&files);
+        }
+        out
+    }
+
+    /// The most valuable item alone, cut until it fits: under its heading, else bare, else empty.
+    fn smallest(&self, count: Count<'_>, max_tokens: usize) -> Result<String> {
+        let Some(first) = self.items.first() else { return Ok(String::new()) };
+        let framed = |text: &str| {
+            format!("{}\n{}", first.part.heading(), first.part.item(&format!("{}{text}{}", first.lead, first.end)))
+        };
+        let bare = |text: &str| text.replace('\n', " ");
+        for form in [&framed as &dyn Fn(&str) -> String, &bare] {
+            if let Some(text) = longest_cut(&first.text, form, count, max_tokens)? {
+                return Ok(text);
+            }
+        }
+        Ok(String::new())
+    }
 }
 
 /// The longest cut of `text` that fits in its form, by bisection.
 fn longest_cut(
     text: &str,
     form: &dyn Fn(&str) -> String,
-    count: &dyn Fn(&str) -> Result<usize>,
+    count: Count<'_>,
     max_tokens: usize,
 ) -> Result<Option<String>> {
     // No vocabulary in use has tokens of more characters on average.
@@ -217,7 +328,7 @@ fn longest_cut(
     let mut best = None;
     while too_long - fits > 1 {
         let middle = fits + (too_long - fits) / 2;
-        let candidate = form(&cut_middle(text, middle));
+        let candidate = form(&cut_end(text, middle));
         if count(&candidate)? <= max_tokens {
             (fits, best) = (middle, Some(candidate));
         } else {
@@ -225,4 +336,21 @@ fn longest_cut(
         }
     }
     Ok(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_follow_the_table() {
+        assert_eq!(share(Share::Request, 500), 120);
+        assert_eq!(share(Share::Rules, 1_500), 335);
+        assert_eq!(share(Share::Task, 8_000), 1_200);
+        assert_eq!(share(Share::Names, 250), 10);
+        for size in [500, 1_000, 2_000, 4_000] {
+            let sum: usize = SHARES.iter().map(|(of, _)| share(*of, size)).sum();
+            assert!(sum <= size, "{sum} of {size}");
+        }
+    }
 }

@@ -1,10 +1,15 @@
 //! Analyzes a shell command: the files it reads and changes, and its kind.
 
+use super::effects::argument_effects;
 use super::patch;
-use super::shell_lexer::{Redirect, Word, simple_commands};
+use super::programs::{Act, acts_of};
+use super::purpose::{asks, starts};
+use super::shell_lexer::{Next, Redirect, Simple, Word, simple_commands};
 use crate::evidence::text::head_bytes;
 use crate::evidence::{CommandKind, FileOp, lines};
 
+/// Most parts of a line that are compared with others.
+const MAX_ACTS: usize = 24;
 /// Longest analyzed part of a command; in practice the rest is a here-document.
 const MAX_COMMAND_BYTES: usize = 256 << 10;
 
@@ -12,20 +17,50 @@ const MAX_COMMAND_BYTES: usize = 256 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::evidence) struct ShellCommand {
     pub kind: CommandKind,
-    /// Program and subcommand of the main part: two runs with the same stem are the same attempt.
+    /// Program and subcommand of the main part.
     pub stem: String,
+    /// The parts that attempt something.
+    pub acts: Vec<Act>,
+    /// Its exit code does not tell whether every part succeeded: a pipe, `;`, `||`.
+    pub is_masked: bool,
+    /// It ends with `|| true`, or another part stands in for a failed one.
+    pub has_fallback: bool,
+    /// Exit code 1 of it is an answer: `grep`, `diff`, `test`, or a question such as `gh pr view`.
+    pub asks: bool,
+    /// What it starts in the background.
+    pub starts: Option<String>,
+    /// The folder that the line ends in, if it changes to an absolute one.
+    pub ends_in: Option<String>,
+    /// The folder that its last part runs in; empty if unknown.
+    pub runs_in: String,
+    /// The call names the folder, so that a change of it does not last.
+    pub folder_is_named: bool,
     pub effects: Vec<(FileOp, String)>,
     /// Line ranges of files that it shows.
     pub lines: Vec<(String, (u32, u32))>,
 }
 
+impl ShellCommand {
+    /// The folder that it runs in, if it is known in full.
+    pub(in crate::evidence) fn folder(&self) -> Option<&str> {
+        Some(self.runs_in.as_str()).filter(|folder| folder.starts_with('/'))
+    }
+}
+
 /// Analyzes a command line. O(bytes).
 pub(in crate::evidence) fn analyse(line: &str) -> ShellCommand {
+    analyse_in(line, "")
+}
+
+/// Analyzes a command line that begins in a folder; empty if that is not known. O(bytes).
+pub(in crate::evidence) fn analyse_in(line: &str, folder: &str) -> ShellCommand {
     let mut effects = if patch::is_patch(line) { patch::files_of(line) } else { Vec::new() };
     let mut lines_shown = Vec::new();
-    let mut directory = String::new();
+    let mut directory = folder.to_owned();
     let mut best: Option<(CommandKind, String)> = None;
-    for command in simple_commands(head_bytes(line, MAX_COMMAND_BYTES)) {
+    let mut acts: Vec<Act> = Vec::new();
+    let commands = simple_commands(head_bytes(line, MAX_COMMAND_BYTES));
+    for command in &commands {
         let words = program_words(&command.words);
         let before = effects.len();
         let mut touch = |action: FileOp, word: &Word| {
@@ -59,6 +94,10 @@ pub(in crate::evidence) fn analyse(line: &str) -> ShellCommand {
             directory = if target.is_dynamic { String::new() } else { joined(&directory, &target.text) };
         }
         let writes = effects[before..].iter().any(|(action, _)| action.is_change());
+        if acts.len() < MAX_ACTS {
+            let found = acts_of(&command.words, &directory);
+            acts.extend(found.into_iter().filter(|act| act.is_check() || !is_look(&act.name)));
+        }
         let Some(found) = kind_and_stem(words, writes) else { continue };
         // Among equal kinds the first command names the line.
         if best.as_ref().is_none_or(|(kind, _)| found.0 > *kind) {
@@ -66,7 +105,24 @@ pub(in crate::evidence) fn analyse(line: &str) -> ShellCommand {
         }
     }
     let (kind, stem) = best.unwrap_or((CommandKind::Look, String::new()));
-    ShellCommand { kind, stem, effects, lines: lines_shown }
+    let kind = acts.iter().map(Act::kind).fold(kind, CommandKind::max);
+    let last = commands.len().saturating_sub(1);
+    let separated = |command: &Simple| matches!(command.next, Next::End | Next::Pipe | Next::Or);
+    ShellCommand {
+        kind,
+        stem,
+        effects,
+        lines: lines_shown,
+        acts,
+        is_masked: commands.iter().take(last).any(separated),
+        has_fallback: commands.iter().any(|command| command.next == Next::Or),
+        asks: commands.last().is_some_and(|command| asks(&command.words))
+            || commands.iter().all(|command| asks(&command.words)),
+        starts: starts(&commands, line),
+        runs_in: directory.clone(),
+        ends_in: Some(directory).filter(|directory| directory.starts_with('/') && directory != folder),
+        folder_is_named: false,
+    }
 }
 
 /// The words from the program name on, without assignments, keywords and wrappers such as `sudo`.
@@ -90,96 +146,16 @@ fn program_words(words: &[Word]) -> &[Word] {
     rest
 }
 
-fn program(words: &[Word]) -> &str {
+pub(super) fn program(words: &[Word]) -> &str {
     words.first().map_or("", |word| word.text.rsplit('/').next().unwrap_or(""))
-}
-
-/// The files that a command's arguments name.
-fn argument_effects(words: &[Word], touch: &mut impl FnMut(FileOp, &Word)) {
-    let [_, arguments @ ..] = words else { return };
-    let operands: Vec<&Word> = words
-        .windows(2)
-        .filter(|pair| {
-            // `-A 5`: the number belongs to the option.
-            let is_value = pair[0].text.starts_with('-') && pair[1].text.bytes().all(|b| b.is_ascii_digit());
-            !pair[1].text.starts_with('-') && (pair[1].text.is_empty() || !is_value)
-        })
-        .map(|pair| &pair[1])
-        .collect();
-    let has = |flag: &str| arguments.iter().any(|word| word.text.starts_with(flag));
-    let mut all = |action: FileOp, operands: &[&Word]| operands.iter().for_each(|word| touch(action, word));
-    let skip = |n: usize| operands.get(n..).unwrap_or(&[]);
-    match program(words) {
-        "cat" | "head" | "tail" | "less" | "more" | "nl" | "wc" | "bat" | "diff" | "cmp" | "md5sum"
-        | "sha256sum" | "od" | "xxd" | "strings" => all(FileOp::Read, &operands),
-        "sed" => {
-            let has_script_flag = arguments.iter().any(|word| matches!(word.text.as_str(), "-e" | "-f"));
-            // macOS takes the backup suffix as a separate word, often empty.
-            let suffix = usize::from(operands.first().is_some_and(|word| word.text.is_empty()));
-            // With -e the scripts are operands that do not look like files.
-            let first_file = if has_script_flag { 0 } else { 1 + suffix };
-            let in_place = has("-i") || has("--in-place");
-            let files: Vec<&Word> =
-                skip(first_file).iter().copied().filter(|word| !has_script_flag || is_plain(word)).collect();
-            all(if in_place { FileOp::Edited } else { FileOp::Read }, &files);
-        }
-        "perl" if has("-i") || has("-pi") => all(FileOp::Edited, skip(1)),
-        "awk" | "jq" | "yq" => all(FileOp::Read, skip(1)),
-        "grep" | "egrep" | "fgrep" | "rg" | "ag" => {
-            let files: Vec<&Word> = skip(1).iter().copied().filter(|word| is_plain(word)).collect();
-            all(FileOp::Searched, &files);
-        }
-        "rm" | "rmdir" | "unlink" | "trash" => all(FileOp::Deleted, &operands),
-        "mv" => move_or_copy(&operands, FileOp::Moved, &mut all),
-        "cp" => move_or_copy(&operands, FileOp::Read, &mut all),
-        "tee" => all(if has("-a") { FileOp::Edited } else { FileOp::Written }, &operands),
-        "touch" | "truncate" => all(FileOp::Written, &operands),
-        "chmod" | "chown" => all(FileOp::Edited, skip(1)),
-        "git" => git_effects(&operands, arguments, &mut all),
-        _ => {}
-    }
-}
-
-fn git_effects(operands: &[&Word], arguments: &[Word], all: &mut impl FnMut(FileOp, &[&Word])) {
-    // `git -C folder rm a`
-    let operands = if arguments.first().is_some_and(|word| word.text == "-C") {
-        operands.get(1..).unwrap_or(&[])
-    } else {
-        operands
-    };
-    let [verb, rest @ ..] = operands else { return };
-    let after_dashes: Vec<&Word> = arguments.iter().skip_while(|word| word.text != "--").skip(1).collect();
-    match verb.text.as_str() {
-        "add" | "restore" => all(FileOp::Edited, rest),
-        "mv" => move_or_copy(rest, FileOp::Moved, all),
-        "rm" => all(FileOp::Deleted, rest),
-        "checkout" => all(FileOp::Edited, &after_dashes),
-        "diff" | "log" | "blame" | "show" => all(FileOp::Read, &after_dashes),
-        _ => {}
-    }
-}
-
-/// `mv a b` and `cp a b`. Only two operands name both files: into a directory, the new names are implicit.
-fn move_or_copy(operands: &[&Word], source: FileOp, all: &mut impl FnMut(FileOp, &[&Word])) {
-    match operands {
-        [from, to] if !to.text.ends_with(['/', '.']) => {
-            all(source, &[from]);
-            all(FileOp::Created, &[to]);
-        }
-        [from @ .., _] => all(source, from),
-        [] => {}
-    }
-}
-
-fn is_plain(word: &Word) -> bool {
-    !word.text.is_empty() && word.text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/+@~".contains(&b))
 }
 
 /// The path of a word, relative to the directory that the command line changed to.
 fn path_of(word: &Word, directory: &str) -> Option<String> {
     let text = word.text.as_str();
     let is_number = text.bytes().all(|b| b.is_ascii_digit());
-    let is_odd = text.contains(['\n', '\0', '=', '|', '"', '\'']) || text.contains("://") || text.len() > 400;
+    // A colon: an address, a pathspec, `HEAD:a.rs`. A quoted wildcard is still one.
+    let is_odd = text.contains(['\n', '\0', '=', '|', '"', '\'', ':', '*', '?', '<', '>', '$', ' ']) || text.len() > 400;
     let is_nowhere = matches!(text, "." | ".." | "-" | "/" | "~") || text.starts_with("/dev/");
     if word.is_dynamic || is_number || is_odd || is_nowhere || text.starts_with('-') || text.ends_with('/') {
         return None;
@@ -187,7 +163,10 @@ fn path_of(word: &Word, directory: &str) -> Option<String> {
     Some(joined(directory, text))
 }
 
-fn joined(directory: &str, path: &str) -> String {
+pub(in crate::evidence) fn joined(directory: &str, path: &str) -> String {
+    if path.is_empty() || path == "." {
+        return directory.to_owned();
+    }
     if directory.is_empty() || path.starts_with(['/', '~']) {
         return path.to_owned();
     }
@@ -201,6 +180,19 @@ const LOOKING: [&str; 44] = [
     "env", "date", "diff", "cmp", "sort", "uniq", "cut", "tr", "awk", "jq", "yq", "ps", "true", "test",
     "sleep", "xxd", "cd",
 ];
+
+/// Whether a program, with its subcommand, only shows something and so attempts nothing.
+fn is_look(name: &str) -> bool {
+    let program = name.split(' ').next().unwrap_or("");
+    matches!(
+        name,
+        "git status" | "git diff" | "git log" | "git show" | "git blame" | "git branch" | "git rev-parse"
+            | "git ls-files" | "git grep" | "kubectl get" | "kubectl describe" | "kubectl logs" | "docker ps"
+            | "docker logs" | "docker images" | "gh pr view" | "gh pr list" | "gh issue view" | "gh issue list"
+    ) || (program == name || LOOKING.contains(&program)) && (LOOKING.contains(&program)
+        || matches!(program, "sed" | "set" | "export" | "source" | "." | "for" | "done" | "fi" | "case" | "esac"
+            | "unset" | "wait" | "kill" | "pkill" | "in" | "read" | "local" | "return" | "exit" | "shift" | "mkdir"))
+}
 
 /// Programs whose first argument is a subcommand.
 const WITH_SUBCOMMAND: [&str; 22] = [

@@ -22,11 +22,28 @@ pub(super) enum Redirect {
     Append,
 }
 
+/// What follows a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The end of the line or of a subshell, or `;`.
+    #[default]
+    End,
+    /// `&&`.
+    And,
+    /// `||`.
+    Or,
+    /// `|`.
+    Pipe,
+    /// `&`: it runs on in the background.
+    Background,
+}
+
 /// A command with its arguments and redirections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Simple {
     pub words: Vec<Word>,
     pub redirects: Vec<(Redirect, Word)>,
+    pub next: Next,
 }
 
 /// The simple commands of a command line, including those of subshells and substitutions.
@@ -67,7 +84,15 @@ impl Lexer<'_> {
                     self.redirect(&mut current, depth);
                 }
                 b';' | b'|' | b'&' => {
-                    self.at += 1;
+                    let is_double = self.peek(1) == Some(byte);
+                    self.at += if is_double { 2 } else { 1 };
+                    current.next = match (byte, is_double) {
+                        (b'|', true) => Next::Or,
+                        (b'|', false) => Next::Pipe,
+                        (b'&', true) => Next::And,
+                        (b'&', false) => Next::Background,
+                        _ => Next::End,
+                    };
                     self.flush(&mut current);
                 }
                 b')' => {
@@ -98,6 +123,8 @@ impl Lexer<'_> {
     fn flush(&mut self, current: &mut Simple) {
         if !current.words.is_empty() || !current.redirects.is_empty() {
             self.commands.push(std::mem::take(current));
+        } else {
+            current.next = Next::End;
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::evidence::FileOp;
 
 /// The files that a patch touches, in order.
-pub(super) fn files_of(patch: &str) -> Vec<(FileOp, String)> {
+pub(in crate::evidence) fn files_of(patch: &str) -> Vec<(FileOp, String)> {
     let mut files: Vec<(FileOp, String)> = Vec::new();
     for line in patch.lines() {
         let Some(header) = line.trim_start().strip_prefix("*** ") else { continue };
@@ -26,7 +26,7 @@ pub(super) fn files_of(patch: &str) -> Vec<(FileOp, String)> {
 }
 
 /// Whether a text contains such a patch.
-pub(super) fn is_patch(text: &str) -> bool {
+pub(in crate::evidence) fn is_patch(text: &str) -> bool {
     text.contains("*** Begin Patch")
 }
 

@@ -1,0 +1,86 @@
+//! The files that the arguments of a program name, with what it does to them.
+
+use super::shell::program;
+use super::shell_lexer::Word;
+use crate::evidence::FileOp;
+
+/// The files that a command's arguments name.
+pub(super) fn argument_effects(words: &[Word], touch: &mut impl FnMut(FileOp, &Word)) {
+    let [_, arguments @ ..] = words else { return };
+    let operands: Vec<&Word> = words
+        .windows(2)
+        .filter(|pair| {
+            // `-A 5`: the number belongs to the option.
+            let is_value = pair[0].text.starts_with('-') && pair[1].text.bytes().all(|b| b.is_ascii_digit());
+            !pair[1].text.starts_with('-') && (pair[1].text.is_empty() || !is_value)
+        })
+        .map(|pair| &pair[1])
+        .collect();
+    let has = |flag: &str| arguments.iter().any(|word| word.text.starts_with(flag));
+    let mut all = |action: FileOp, operands: &[&Word]| operands.iter().for_each(|word| touch(action, word));
+    let skip = |n: usize| operands.get(n..).unwrap_or(&[]);
+    match program(words) {
+        "cat" | "head" | "tail" | "less" | "more" | "nl" | "wc" | "bat" | "diff" | "cmp" | "md5sum"
+        | "sha256sum" | "od" | "xxd" | "strings" => all(FileOp::Read, &operands),
+        "sed" => {
+            let has_script_flag = arguments.iter().any(|word| matches!(word.text.as_str(), "-e" | "-f"));
+            // macOS takes the backup suffix as a separate word, often empty.
+            let suffix = usize::from(operands.first().is_some_and(|word| word.text.is_empty()));
+            // With -e the scripts are operands that do not look like files.
+            let first_file = if has_script_flag { 0 } else { 1 + suffix };
+            let in_place = has("-i") || has("--in-place");
+            let files: Vec<&Word> =
+                skip(first_file).iter().copied().filter(|word| !has_script_flag || is_plain(word)).collect();
+            all(if in_place { FileOp::Edited } else { FileOp::Read }, &files);
+        }
+        "perl" if has("-i") || has("-pi") => all(FileOp::Edited, skip(1)),
+        "awk" | "jq" | "yq" => all(FileOp::Read, skip(1)),
+        "grep" | "egrep" | "fgrep" | "rg" | "ag" => {
+            let files: Vec<&Word> = skip(1).iter().copied().filter(|word| is_plain(word)).collect();
+            all(FileOp::Searched, &files);
+        }
+        "rm" | "rmdir" | "unlink" | "trash" => all(FileOp::Deleted, &operands),
+        "mv" => move_or_copy(&operands, FileOp::Moved, &mut all),
+        "cp" => move_or_copy(&operands, FileOp::Read, &mut all),
+        "tee" => all(if has("-a") { FileOp::Edited } else { FileOp::Written }, &operands),
+        "touch" | "truncate" => all(FileOp::Written, &operands),
+        "chmod" | "chown" => all(FileOp::Edited, skip(1)),
+        "git" => git_effects(&operands, arguments, &mut all),
+        _ => {}
+    }
+}
+
+fn git_effects(operands: &[&Word], arguments: &[Word], all: &mut impl FnMut(FileOp, &[&Word])) {
+    // `git -C folder rm a`
+    let operands = if arguments.first().is_some_and(|word| word.text == "-C") {
+        operands.get(1..).unwrap_or(&[])
+    } else {
+        operands
+    };
+    let [verb, rest @ ..] = operands else { return };
+    let after_dashes: Vec<&Word> = arguments.iter().skip_while(|word| word.text != "--").skip(1).collect();
+    match verb.text.as_str() {
+        "add" | "restore" => all(FileOp::Edited, rest),
+        "mv" => move_or_copy(rest, FileOp::Moved, all),
+        "rm" => all(FileOp::Deleted, rest),
+        "checkout" => all(FileOp::Edited, &after_dashes),
+        "diff" | "log" | "blame" | "show" => all(FileOp::Read, &after_dashes),
+        _ => {}
+    }
+}
+
+/// `mv a b` and `cp a b`. Only two operands name both files: into a directory, the new names are implicit.
+fn move_or_copy(operands: &[&Word], source: FileOp, all: &mut impl FnMut(FileOp, &[&Word])) {
+    match operands {
+        [from, to] if !to.text.ends_with(['/', '.']) => {
+            all(source, &[from]);
+            all(FileOp::Created, &[to]);
+        }
+        [from @ .., _] => all(source, from),
+        [] => {}
+    }
+}
+
+fn is_plain(word: &Word) -> bool {
+    !word.text.is_empty() && word.text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/+@~".contains(&b))
+}

@@ -1,0 +1,209 @@
+//! Questions with their options, and the option that a short answer means.
+
+use crate::evidence::text::{has_word, one_line, sentences, tail_bytes};
+
+/// Bytes at the end of a text in which its question is sought.
+const TAIL_BYTES: usize = 4_000;
+/// A shorter question, or one with a pronoun, comes with the sentence before it.
+const MIN_QUESTION_CHARS: usize = 60;
+/// Longest question with what is before it.
+const MAX_QUESTION_CHARS: usize = 320;
+/// Sentences after a question that may still belong to it.
+const MAX_AFTER: usize = 3;
+/// Most options of a question.
+const MAX_OPTIONS: usize = 20;
+
+/// A question, and the options it offers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::evidence) struct Asked {
+    pub question: String,
+    /// Label and text of each option; the label is empty where there is none.
+    pub options: Vec<(String, String)>,
+}
+
+pub(in crate::evidence) fn is_question(sentence: &str) -> bool {
+    sentence.ends_with(['?', '？', '吗', '呢']) || sentence.ends_with("か。") || sentence.ends_with("?**")
+}
+
+/// The question that a text ends with. O(1): only its end is read.
+pub(in crate::evidence) fn asked_in(text: &str) -> Option<Asked> {
+    let tail = tail_bytes(text, TAIL_BYTES);
+    let said: Vec<&str> = sentences(tail).collect();
+    let (after, at) = (0..=MAX_AFTER).find_map(|after| {
+        let at = said.len().checked_sub(after + 1)?;
+        is_question(said[at]).then_some((after, at))
+    })?;
+    let options = options_in(tail);
+    let question = said[at];
+    let is_option = |sentence: &str| options.iter().any(|(_, text)| !text.is_empty() && sentence.contains(text.as_str()));
+    let mut parts = Vec::new();
+    if (question.chars().count() < MIN_QUESTION_CHARS || has_pronoun(question))
+        && let Some(before) = said[..at].iter().rev().find(|sentence| !is_option(sentence) && !is_label(sentence))
+    {
+        parts.push(before.trim_end_matches(':'));
+    }
+    parts.push(question);
+    if after > 0 && options.is_empty() {
+        parts.extend(&said[at + 1..]);
+    }
+    Some(Asked { question: one_line(&parts.join(" "), MAX_QUESTION_CHARS), options })
+}
+
+fn is_label(sentence: &str) -> bool {
+    sentence.chars().count() < 4
+}
+
+fn has_pronoun(question: &str) -> bool {
+    let lower = question.to_lowercase();
+    ["it", "that", "this", "them", "these", "those", "so"].iter().any(|word| has_word(&lower, word))
+}
+
+/// The options of a text: lines such as `A) …` and `2. …`, or `1) …, 2) …` in a sentence.
+pub(in crate::evidence) fn options_in(text: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        let line = line.trim().trim_start_matches(['-', '*', '•', ' ']);
+        if let Some((label, rest)) = label_of(line) {
+            if follows(found.last().map(|(label, _)| label.as_str()), label) {
+                found.push((label.to_owned(), one_line(rest.trim_matches('*').trim(), 200)));
+            } else if is_first(label) {
+                found = vec![(label.to_owned(), one_line(rest.trim_matches('*').trim(), 200))];
+            }
+        }
+        if found.len() >= MAX_OPTIONS {
+            break;
+        }
+    }
+    if found.len() >= 2 {
+        return found;
+    }
+    text.lines().rev().map(inline).find(|options| options.len() >= 2).unwrap_or_default()
+}
+
+/// `1) stay, 2) move` in one line.
+fn inline(line: &str) -> Vec<(String, String)> {
+    let mut starts: Vec<(usize, usize, String)> = Vec::new();
+    let bytes = line.as_bytes();
+    for (at, _) in line.match_indices(')') {
+        let from = line[..at].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
+        let label = &line[from..at];
+        let begins = from == 0 || matches!(bytes[from - 1], b' ' | b'(' | b'*');
+        if label.is_empty() || label.len() > 2 || !begins || !bytes.get(at + 1).is_some_and(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let start = if from > 0 && bytes[from - 1] == b'(' { from - 1 } else { from };
+        if follows(starts.last().map(|(_, _, label)| label.as_str()), label) {
+            starts.push((start, at + 1, label.to_owned()));
+        } else if is_first(label) {
+            starts = vec![(start, at + 1, label.to_owned())];
+        }
+    }
+    let ends = starts.iter().skip(1).map(|(start, ..)| *start).chain([line.len()]);
+    let option = |((_, from, label), end): (&(usize, usize, String), usize)| {
+        let text = line[*from..end].trim().trim_end_matches([',', ';']).trim_end_matches(" or").trim_end_matches(" and");
+        // The last option ends with its sentence.
+        let text = text.split(". ").next().unwrap_or(text);
+        (label.clone(), one_line(text.trim_end_matches(['.', ',', '?']), 200))
+    };
+    starts.iter().zip(ends).map(option).take(MAX_OPTIONS).collect()
+}
+
+/// The label of a line and the text after it: `A) …`, `(b) …`, `2. …`, `Option 3: …`.
+fn label_of(line: &str) -> Option<(&str, &str)> {
+    let line = line.strip_prefix("**").unwrap_or(line);
+    let line = ["Option ", "option ", "Variant ", "Plan "].iter().find_map(|word| line.strip_prefix(word)).unwrap_or(line);
+    let line = line.strip_prefix('(').unwrap_or(line);
+    let end = line.find(|c: char| !c.is_ascii_alphanumeric())?;
+    let label = &line[..end];
+    let rest = line[end..].strip_prefix([')', '.', ':']).or_else(|| line[end..].strip_prefix(" — "))?;
+    let is_label = label.len() <= 2
+        && (label.bytes().all(|b| b.is_ascii_digit()) || (label.len() == 1 && label.bytes().all(|b| b.is_ascii_alphabetic())));
+    let rest = rest.strip_prefix("**").unwrap_or(rest);
+    (is_label && rest.starts_with([' ', '*'])).then_some((label, rest))
+}
+
+fn is_first(label: &str) -> bool {
+    matches!(label, "A" | "a" | "1" | "0")
+}
+
+/// Whether a label comes directly after another.
+fn follows(before: Option<&str>, label: &str) -> bool {
+    let Some(before) = before else { return false };
+    match (before.parse::<u32>(), label.parse::<u32>()) {
+        (Ok(before), Ok(label)) => label == before + 1,
+        (Err(_), Err(_)) => {
+            let (a, b) = (before.as_bytes(), label.as_bytes());
+            a.len() == 1 && b.len() == 1 && b[0] == a[0] + 1
+        }
+        _ => false,
+    }
+}
+
+/// The option that an answer names by its letter, number or place.
+pub(in crate::evidence) fn chosen<'a>(answer: &str, options: &'a [(String, String)]) -> Option<&'a (String, String)> {
+    if options.len() < 2 {
+        return None;
+    }
+    let words: Vec<&str> =
+        answer.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(8).collect();
+    let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    const LEADS: [&str; 14] = [
+        "option", "variant", "number", "plan", "the", "take", "use", "go", "with", "lets", "ok", "yes", "i", "choose",
+    ];
+    let first = lower.iter().position(|word| !LEADS.contains(&word.as_str()))?;
+    let by_label = options.iter().find(|(label, _)| label.to_lowercase() == lower[first]);
+    let is_letter = lower[first].bytes().all(|b| b.is_ascii_alphabetic());
+    // "a small one" names no option.
+    let is_bare = words.len() <= first + 2 || words[first].bytes().all(|b| b.is_ascii_uppercase());
+    if let Some(option) = by_label.filter(|_| !is_letter || is_bare) {
+        return Some(option);
+    }
+    const PLACES: [&[&str]; 5] = [&["first", "former"], &["second"], &["third"], &["fourth"], &["fifth"]];
+    let place = |word: &String| PLACES.iter().position(|names| names.contains(&word.as_str()));
+    let at = lower.iter().take(4).find_map(|word| match word.as_str() {
+        "last" | "latter" => Some(options.len() - 1),
+        _ => place(word),
+    })?;
+    options.get(at)
+}
+
+/// A question with its answer, as one line: `Which one? → "B" (Backfill in batches)`.
+pub(in crate::evidence) fn answered(asked: &Asked, answer: &str) -> String {
+    let mut text = format!("{} → \"{}\"", asked.question, one_line(answer, MAX_QUESTION_CHARS));
+    if let Some((label, option)) = chosen(answer, &asked.options)
+        && !option.is_empty()
+    {
+        text.push_str(&format!(" ({label}: {option})"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(question: &str, answer: &str) -> String {
+        answered(&asked_in(question).unwrap_or_default(), answer)
+    }
+
+    #[test]
+    fn a_letter_or_a_number_is_resolved() {
+        let lines = "I need a choice.\n\nA) Copy it, 40 s of lock.\nB) Backfill in batches.\n\nWhich one?";
+        assert_eq!(answer(lines, "B"), "I need a choice. Which one? → \"B\" (B: Backfill in batches.)");
+        assert!(answer(lines, "the second").contains("(B: Backfill"));
+        assert!(answer(lines, "option b please").contains("(B: Backfill"));
+        let inline = "The deck is full. I can offer: 1) stay on 4 July, 2) move to 5 July (D5521). Which one?";
+        assert!(answer(inline, "2 then").ends_with("(2: move to 5 July (D5521))"), "{}", answer(inline, "2 then"));
+        assert!(!answer(inline, "a small one").contains("(1:"));
+    }
+
+    #[test]
+    fn a_short_question_comes_with_the_sentence_before_it() {
+        let text = "Done. The trigger can live in the migration or in `ops`. Put it into `ops`?";
+        let expected = "The trigger can live in the migration or in `ops`. Put it into `ops`? → \"yes\"";
+        assert_eq!(answer(text, "yes"), expected);
+        let text = "Both run. How large should a batch of the backfill be for the scratch database? 5,000 rows take 0.3 s.";
+        assert!(answer(text, "5000").starts_with("How large"), "{}", answer(text, "5000"));
+        assert_eq!(asked_in("All done."), None);
+    }
+}

@@ -1,0 +1,377 @@
+//! Steps that a text names: "Remaining: …", "Next I …", numbered lines, `(1) … (2) …` in a sentence.
+
+use std::sync::LazyLock;
+
+use super::cues::folded;
+use super::matcher::Matcher;
+use super::normal::{is_filler, normal, stem, words};
+use super::table::{LEAD, LEFT, NEXT, NOW, cues_of, opens_with, with_groups};
+use crate::evidence::text::{one_line, sentences, without_marker};
+
+/// Most steps of one text.
+const MAX_STEPS: usize = 40;
+/// Longest step.
+const MAX_CHARS: usize = 240;
+/// Shortest part of a sentence that is a step of its own.
+const MIN_PART_CHARS: usize = 12;
+
+/// A step with its number in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::evidence) struct Named {
+    pub number: Option<u32>,
+    pub text: String,
+}
+
+/// The steps of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::evidence) struct Steps {
+    pub steps: Vec<Named>,
+    /// They are what remains, so earlier ones are gone.
+    pub is_whole: bool,
+    /// What the text announces to do at once.
+    pub now: Option<String>,
+}
+
+fn matcher() -> &'static Matcher {
+    static MATCHER: LazyLock<Matcher> =
+        LazyLock::new(|| with_groups(Matcher::default(), LEAD | NEXT | LEFT | NOW));
+    &MATCHER
+}
+
+/// The steps that a text of the agent names. O(bytes).
+pub(in crate::evidence) fn steps(text: &str) -> Steps {
+    static LEADS: LazyLock<Vec<&'static str>> = LazyLock::new(|| cues_of("lead"));
+    static NEXTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| cues_of("next"));
+    static NOWS: LazyLock<Vec<&'static str>> = LazyLock::new(|| cues_of("now"));
+    let mut found = Steps::default();
+    let mut lines = text.lines().peekable();
+    let mut in_fence = false;
+    while let Some(line) = lines.next().filter(|_| found.steps.len() < MAX_STEPS) {
+        in_fence ^= line.trim_start().starts_with("```");
+        if in_fence {
+            continue;
+        }
+        let lower = folded(line);
+        let groups = matcher().groups_in(&lower);
+        if groups == 0 {
+            continue;
+        }
+        let lead = lower.trim_matches(['*', '_', '#', ' ', ':', '：', '-']);
+        let is_lead = groups & LEAD != 0
+            && (line.trim_end().ends_with([':', '：']) || line.trim_end().ends_with(":**") || line.starts_with('#'))
+            && (LEADS.iter().any(|cue| lead == *cue || (lead.starts_with(cue) && lead.len() < cue.len() + 30) || lead.ends_with(cue))
+                || opens_with(&lower, &NEXTS));
+        if is_lead && let Some(listed) = list_below(&mut lines) {
+            found.is_whole |= !lead.starts_with("then") && !lead.starts_with("after");
+            found.steps.extend(listed);
+            continue;
+        }
+        for sentence in sentences(line) {
+            let lower = folded(sentence);
+            let groups = matcher().groups_in(&lower);
+            let after_colon = || sentence.split_once([':', '：']).filter(|(lead, _)| {
+                let lead = folded(lead);
+                LEADS.iter().any(|cue| opens_with(lead.trim(), &[cue]) || lead.trim().ends_with(cue))
+            });
+            if groups & LEAD != 0 && let Some((lead, rest)) = after_colon() {
+                let lead = folded(lead);
+                found.is_whole |= !lead.starts_with("then") && !lead.starts_with("next") && !lead.starts_with("after");
+                found.steps.extend(parts_of(rest));
+            } else if groups & NEXT != 0 && opens_with(&lower, &NEXTS) {
+                found.is_whole |= ["what", "that leaves", "remaining"].iter().any(|lead| lower.starts_with(lead));
+                found.steps.extend(parts_of(without_opening(sentence, &lower, &NEXTS)));
+            } else if groups & LEFT != 0 && !sentence.ends_with('?') {
+                found.steps.push(Named { number: None, text: one_line(sentence, MAX_CHARS) });
+            } else if groups & NOW != 0 && opens_with(&lower, &NOWS) && sentence.chars().count() < 160 {
+                found.now = Some(one_line(sentence.trim_end_matches([':', '.']), MAX_CHARS));
+            }
+        }
+    }
+    found.steps.truncate(MAX_STEPS);
+    found
+}
+
+/// The sentence without an opening that adds nothing: "What is left is the route" without "What is left is".
+fn without_opening<'s>(sentence: &'s str, lower: &str, cues: &[&str]) -> &'s str {
+    let said = cues
+        .iter()
+        .filter(|cue| lower.starts_with(**cue) && lower.len() == sentence.len())
+        .max_by_key(|cue| cue.len());
+    match said {
+        Some(cue) if !cue.ends_with(" i") && !cue.ends_with(" we") => {
+            let rest = sentence[cue.len()..].trim_start_matches([' ', ':', ',']);
+            rest.strip_prefix("is ").or_else(|| rest.strip_prefix("are ")).unwrap_or(rest)
+        }
+        _ => sentence,
+    }
+}
+
+/// The list that follows, with blank lines between: numbered or bulleted lines, checked ones left out.
+fn list_below<'t>(lines: &mut std::iter::Peekable<std::str::Lines<'t>>) -> Option<Vec<Named>> {
+    let mut found: Vec<Named> = Vec::new();
+    let mut has_any = false;
+    while let Some(line) = lines.peek().copied() {
+        if line.trim().is_empty() {
+            // A blank line ends a list that has begun, unless the list goes on after it.
+            let mut ahead = lines.clone();
+            let after = ahead.find(|line| !line.trim().is_empty());
+            if !after.is_some_and(|line| is_item(line)) {
+                break;
+            }
+            lines.next();
+            continue;
+        }
+        if !is_item(line) {
+            // An indented line goes on with its item.
+            if has_any && line.starts_with("  ") {
+                lines.next();
+                continue;
+            }
+            break;
+        }
+        lines.next();
+        has_any = true;
+        if found.len() < MAX_STEPS && let Some(step) = item_of(line) {
+            found.push(step);
+        }
+    }
+    has_any.then_some(found)
+}
+
+/// Whether a line is an item of a list.
+pub(in crate::evidence) fn is_item(line: &str) -> bool {
+    let line = line.trim_start();
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    line.starts_with(['-', '*', '•', '–', '☐', '□']) && !line.starts_with("**") && !line.starts_with("---")
+        || (digits > 0 && digits < 4 && line[digits..].starts_with(['.', ')']))
+        || (line.starts_with('(') && line[1..].trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(')'))
+}
+
+/// The step of a list's line; `None` if it is marked as done.
+pub(in crate::evidence) fn item_of(line: &str) -> Option<Named> {
+    let line = line.trim();
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let number = line[..digits].parse().ok();
+    let text = match line.strip_prefix('(') {
+        Some(rest) => rest.split_once(')').map_or(rest, |(_, rest)| rest),
+        None => without_marker(line),
+    };
+    let text = text.trim_start_matches(['☐', '□', ' ']);
+    if text.starts_with("[x]") || text.starts_with("[X]") || text.starts_with('✅') || text.starts_with("~~") {
+        return None;
+    }
+    let text = text.strip_prefix("[ ]").unwrap_or(text).trim();
+    let is_empty = !text.chars().any(char::is_alphanumeric);
+    (!is_empty).then(|| Named { number, text: one_line(text, MAX_CHARS) })
+}
+
+/// The numbered or bulleted list of a plan: that under a heading of steps, else the longest numbered one.
+pub(in crate::evidence) fn plan_steps(plan: &str) -> Vec<Named> {
+    const HEADINGS: [&str; 8] = ["step", "plan", "task", "phase", "implementation", "todo", "work", "change"];
+    let mut lists: Vec<(bool, Vec<Named>)> = Vec::new();
+    let (mut is_wanted, mut in_list, mut in_fence) = (false, false, false);
+    for line in plan.lines() {
+        in_fence ^= line.trim_start().starts_with("```");
+        if in_fence {
+            continue;
+        }
+        let is_heading = line.starts_with('#') || (line.starts_with("**") && line.trim_end().ends_with("**"));
+        if is_heading {
+            let lower = folded(line);
+            is_wanted = HEADINGS.iter().any(|word| lower.contains(word)) && line.starts_with("##");
+            in_list = false;
+            continue;
+        }
+        let is_top = !line.starts_with([' ', '\t']) || line.starts_with(" 1");
+        if !is_item(line) || !is_top {
+            in_list &= line.trim().is_empty() || line.starts_with([' ', '\t']);
+            continue;
+        }
+        let Some(step) = item_of(line) else { continue };
+        let is_numbered = step.number.is_some();
+        match lists.last_mut().filter(|_| in_list) {
+            Some((_, list)) if list.len() < MAX_STEPS => list.push(step),
+            Some(_) => {}
+            None if is_numbered || is_wanted => {
+                lists.push((is_wanted, vec![step]));
+                in_list = true;
+            }
+            None => {}
+        }
+    }
+    let best = lists.into_iter().max_by_key(|(wanted, list)| (*wanted, list.len()));
+    best.map_or_else(Vec::new, |(_, list)| list)
+}
+
+/// The parts of "the route, then a line in the changelog" or `1. a 2. b` or "(1) a (2) b".
+pub(in crate::evidence) fn parts_of(text: &str) -> Vec<Named> {
+    let numbered = numbered_parts(text);
+    if numbered.len() >= 2 {
+        return numbered;
+    }
+    let mut parts = vec![text];
+    for separator in ["; then ", ", then ", "; and ", ", and then ", "; ", ", and ", " and then ", "，然后", "；"] {
+        parts = parts.into_iter().flat_map(|part| part.split(separator)).collect();
+    }
+    // Names in a row are one step.
+    if parts.iter().any(|part| part.trim().chars().count() < MIN_PART_CHARS) {
+        parts = vec![text];
+    }
+    let step = |part: &str| Named { number: None, text: one_line(part.trim().trim_end_matches('.'), MAX_CHARS) };
+    parts.into_iter().filter(|part| part.chars().any(char::is_alphanumeric)).map(step).collect()
+}
+
+/// `1. a 2. b`, `(1) a (2) b`.
+pub(in crate::evidence) fn numbered_parts(text: &str) -> Vec<Named> {
+    let mut starts: Vec<(usize, usize, u32)> = Vec::new();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() && starts.len() < MAX_STEPS {
+        if !bytes[at].is_ascii_digit() {
+            at += 1;
+            continue;
+        }
+        let from = at;
+        while at < bytes.len() && bytes[at].is_ascii_digit() {
+            at += 1;
+        }
+        let is_bracketed = from > 0 && bytes[from - 1] == b'(';
+        let begins = from == 0 || bytes[from - 1].is_ascii_whitespace() || is_bracketed;
+        let ends = matches!(bytes.get(at), Some(b'.' | b')')) && bytes.get(at + 1).is_some_and(u8::is_ascii_whitespace);
+        let number: Option<u32> = text[from..at].parse().ok();
+        if let Some(number) = number.filter(|_| begins && ends && at - from < 3) {
+            let expected = starts.last().map_or(1, |(_, _, last)| last + 1);
+            if number == expected {
+                starts.push((if is_bracketed { from - 1 } else { from }, at + 1, number));
+            }
+        }
+    }
+    let ends: Vec<usize> = starts.iter().skip(1).map(|(start, ..)| *start).chain([text.len()]).collect();
+    let part = |((_, from, number), end): (&(usize, usize, u32), &usize)| {
+        let said = text[*from..*end].trim().trim_end_matches([',', ';']).trim_end_matches(" and").trim_end_matches('.');
+        Named { number: Some(*number), text: one_line(said, MAX_CHARS) }
+    };
+    starts.iter().zip(&ends).map(part).filter(|step| !step.text.is_empty()).collect()
+}
+
+/// The words of a step that tell it from others.
+pub(in crate::evidence) fn telling(text: &str) -> Vec<String> {
+    let normal = normal(text);
+    let mut found: Vec<String> = Vec::new();
+    for (_, word) in words(&normal) {
+        let word = stem(word);
+        if word.len() > 1 && !is_filler(&word) && !found.iter().any(|known| *known == *word) {
+            found.push(word.into_owned());
+        }
+        if found.len() == 24 {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether most of the telling words of `some` are among those of `other`.
+pub(in crate::evidence) fn overlaps(some: &[String], other: &[String]) -> bool {
+    let shared = some.iter().filter(|word| other.contains(word)).count();
+    !some.is_empty() && 10 * shared >= 6 * some.len()
+}
+
+/// The paths in a text: `src/a.ts`, `CHANGELOG.md`.
+pub(in crate::evidence) fn paths_in(text: &str) -> Vec<&str> {
+    let is_sign = |c: char| !(c.is_alphanumeric() || "._-/@+[]".contains(c));
+    text.split(is_sign)
+        .map(|word| word.trim_matches(['.', '-']))
+        .filter(|word| {
+            let name = word.rsplit('/').next().unwrap_or(word);
+            let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+            !ending.is_empty()
+                && ending.len() <= 5
+                && ending.bytes().all(|b| b.is_ascii_alphanumeric())
+                && ending.bytes().any(|b| b.is_ascii_alphabetic())
+                && name.len() > ending.len() + 1
+        })
+        .take(8)
+        .collect()
+}
+
+/// Numbers of steps that a text says are done, and the one it is at: "Steps 1 to 4 are done. Going on with step 5."
+pub(in crate::evidence) fn progress(text: &str) -> (Vec<(u32, u32)>, Option<u32>) {
+    let (mut done, mut at) = (Vec::new(), None);
+    for sentence in sentences(text).take(60) {
+        let lower = folded(sentence);
+        let Some(place) = ["steps ", "step ", "task ", "tasks ", "phase ", "phases ", "part "]
+            .iter()
+            .filter_map(|word| find_word(&lower, word).map(|at| (at, word.len())))
+            .min()
+        else {
+            continue;
+        };
+        let rest = &lower[place.0 + place.1..];
+        let Some((first, used)) = number(rest) else { continue };
+        let tail = rest[used..].trim_start();
+        let joined = ["to ", "– ", "-", "–", "through ", "and ", "bis ", "— "].iter().find_map(|sign| tail.strip_prefix(sign));
+        let last = joined.and_then(|rest| number(rest.trim_start())).map_or(first, |(last, _)| last);
+        let is_done = super::table::has_any(
+            &lower,
+            &["done", "complete", "completed", "finished", "ready", "in place", "implemented", "passes", "pass", "works", "✓", "✅"],
+        ) && !lower.contains("not ");
+        if is_done {
+            done.push((first.min(last), last.max(first)));
+        } else if place.0 < 24 || ["on with", "start", "now", "next", "continue", "begin"].iter().any(|word| lower.contains(word)) {
+            at = Some(first);
+        }
+        // "Steps 1 to 4 are done, going on with step 5" in one sentence.
+        if is_done && let Some((_, after)) = rest[used..].rsplit_once("step ") {
+            at = number(after).map(|(number, _)| number).or(at);
+        }
+    }
+    (done, at)
+}
+
+fn find_word(text: &str, word: &str) -> Option<usize> {
+    text.match_indices(word).map(|(at, _)| at).find(|at| *at == 0 || !text.as_bytes()[at - 1].is_ascii_alphanumeric())
+}
+
+fn number(text: &str) -> Option<(u32, usize)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let number = text[..digits].parse().ok().filter(|_| digits < 4)?;
+    Some((number, digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        steps(text).steps.into_iter().map(|step| step.text).collect()
+    }
+
+    #[test]
+    fn steps_are_named_in_lists_and_sentences() {
+        let list = "The plate is ported.\n\nRemaining:\n1. the shadow\n2. the `dark` theme\n- [x] the hand\n\nI start with the shadow.";
+        assert_eq!(texts(list), ["the shadow", "the `dark` theme"]);
+        assert!(steps(list).is_whole);
+        assert_eq!(steps(list).now.as_deref(), Some("I start with the shadow"));
+        let prose = "All pass. What is left is the HTTP route in `a/routes.go`, then a line in `CHANGELOG.md`.";
+        assert_eq!(texts(prose), ["the HTTP route in `a/routes.go`", "a line in `CHANGELOG.md`"]);
+        assert_eq!(texts("Next: note the sizes in OPS-1."), ["note the sizes in OPS-1"]);
+        assert_eq!(texts("To do: (1) the parser (2) the docs."), ["the parser", "the docs"]);
+        assert_eq!(texts("One test is left: `a` in `b.ts`."), ["One test is left: `a` in `b.ts`."]);
+        assert_eq!(texts("Fine. Next I make the job, then the mail template."), ["Next I make the job", "the mail template"]);
+        assert!(texts("I read the file and it is fine.").is_empty());
+    }
+
+    #[test]
+    fn a_plan_gives_its_numbered_steps() {
+        let plan = "# Plan\n\n## Context\n- a\n- b\n- c\n\n## Steps\n1. Add a table\n   - with an index\n2. Mail\n\n## Verification\n`make check`";
+        let found: Vec<_> = plan_steps(plan).into_iter().map(|step| (step.number, step.text)).collect();
+        assert_eq!(found, [(Some(1), "Add a table".to_owned()), (Some(2), "Mail".to_owned())]);
+    }
+
+    #[test]
+    fn progress_by_number() {
+        assert_eq!(progress("Steps 1 to 4 are done and pass. Going on with step 5."), (vec![(1, 4)], Some(5)));
+        assert_eq!(progress("Step 2."), (vec![], Some(2)));
+        assert_eq!(progress("Step 3 is complete."), (vec![(3, 3)], None));
+    }
+}

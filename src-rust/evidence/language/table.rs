@@ -1,0 +1,150 @@
+//! The table of cues: words that mark a sentence as a step, a supposition, a finding, and so on.
+
+use std::sync::LazyLock;
+
+use super::cues::folded;
+use super::matcher::Matcher;
+use crate::evidence::text::{has_word, starts_with_ignoring_case};
+
+/// Group, cue and example, a line each.
+const TABLE: &str = include_str!("../data/cues.tsv");
+
+/// Groups of cues, one bit each.
+pub(in crate::evidence) const TENTATIVE: u32 = 1 << 16;
+pub(in crate::evidence) const RULED_OUT: u32 = 1 << 17;
+pub(in crate::evidence) const CONFIRMED: u32 = 1 << 18;
+pub(in crate::evidence) const DID: u32 = 1 << 19;
+pub(in crate::evidence) const LEAD: u32 = 1 << 20;
+pub(in crate::evidence) const NEXT: u32 = 1 << 21;
+pub(in crate::evidence) const LEFT: u32 = 1 << 22;
+pub(in crate::evidence) const NOW: u32 = 1 << 23;
+pub(in crate::evidence) const DROP: u32 = 1 << 24;
+pub(in crate::evidence) const FINDING: u32 = 1 << 25;
+pub(in crate::evidence) const COURTESY: u32 = 1 << 26;
+pub(in crate::evidence) const NOUN: u32 = 1 << 27;
+
+fn group(name: &str) -> u32 {
+    match name {
+        "tentative" => TENTATIVE,
+        "ruled_out" => RULED_OUT,
+        "confirmed" => CONFIRMED,
+        "did" => DID,
+        "lead" => LEAD,
+        "next" => NEXT,
+        "left" => LEFT,
+        "now" => NOW,
+        "drop" => DROP,
+        "finding" => FINDING,
+        "courtesy" => COURTESY,
+        "noun" => NOUN,
+        _ => 0,
+    }
+}
+
+fn rows() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let mut cells = line.split('\t');
+        Some((cells.next()?, cells.next()?, cells.next()?))
+    })
+}
+
+/// The cues of a group.
+pub(in crate::evidence) fn cues_of(name: &'static str) -> Vec<&'static str> {
+    rows().filter(|(group, ..)| *group == name).map(|(_, cue, _)| cue).collect()
+}
+
+/// Adds the cues of these groups to a matcher.
+pub(super) fn with_groups(matcher: Matcher, groups: u32) -> Matcher {
+    rows().fold(matcher, |matcher, (name, cue, _)| match group(name) & groups {
+        0 => matcher,
+        bit => matcher.with(bit, &[cue]),
+    })
+}
+
+/// The groups of cues in a sentence of a user, in lower case.
+pub(in crate::evidence) fn of_user(lower: &str) -> u32 {
+    static MATCHER: LazyLock<Matcher> = LazyLock::new(|| with_groups(Matcher::default(), DROP));
+    MATCHER.groups_in(lower)
+}
+
+/// Whether a question only offers more help.
+pub(in crate::evidence) fn is_courtesy(question: &str) -> bool {
+    static MATCHER: LazyLock<Matcher> = LazyLock::new(|| with_groups(Matcher::default(), COURTESY));
+    MATCHER.groups_in(&folded(question)) & COURTESY != 0
+}
+
+/// Whether a phrase says what the name in it is.
+pub(in crate::evidence) fn has_noun(phrase: &str) -> bool {
+    static MATCHER: LazyLock<Matcher> = LazyLock::new(|| with_groups(Matcher::default(), NOUN));
+    MATCHER.groups_in(&folded(phrase)) & NOUN != 0
+}
+
+/// Whether a sentence opens with a cue of a group, after words such as "and" or "so".
+pub(in crate::evidence) fn opens_with(lower: &str, cues: &[&str]) -> bool {
+    let lower = lower.trim_start_matches(['*', '_', '#', ' ', '`']);
+    let lower = ["and ", "so ", "ok, ", "good. ", "then "]
+        .iter()
+        .find_map(|word| lower.strip_prefix(word).filter(|rest| !rest.starts_with("the ") || *word != "then "))
+        .unwrap_or(lower);
+    cues.iter().any(|cue| {
+        starts_with_ignoring_case(lower, cue)
+            && !lower[cue.len()..].starts_with(|c: char| c.is_ascii_alphanumeric())
+    })
+}
+
+/// Words of the user that a program put into another message: where they begin and end.
+pub(in crate::evidence) fn told_in(text: &str) -> Vec<&str> {
+    static OPENINGS: LazyLock<Vec<&'static str>> = LazyLock::new(|| cues_of("told"));
+    const ENDS: [&str; 7] = [
+        "\n\nIMPORTANT:",
+        "\nIMPORTANT:",
+        "</system-reminder>",
+        "</system_reminder>",
+        "\n\nPlease address",
+        "\n\nAfter completing",
+        "\n\nYou MUST address",
+    ];
+    let mut found = Vec::new();
+    let mut rest = text;
+    // A sentence of the frame, so that quoted text is not taken for it: at the start of a line.
+    while let Some(at) = memchr::memmem::find(rest.as_bytes(), b"essage").filter(|_| found.len() < 8) {
+        let line_start = rest[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let line = rest[line_start..].trim_start_matches([' ', '>', '*']);
+        let Some(opening) = OPENINGS.iter().find(|opening| starts_with_ignoring_case(line, opening)) else {
+            rest = &rest[at + 6..];
+            continue;
+        };
+        let words = &line[opening.len()..];
+        let end = ENDS.iter().filter_map(|end| words.find(end)).min().unwrap_or(words.len());
+        let said = words[..end].trim().trim_matches('"').trim();
+        if !said.is_empty() {
+            found.push(said);
+        }
+        rest = &words[end..];
+    }
+    found
+}
+
+/// Whether a word of a text (lower case) is in a list.
+pub(in crate::evidence) fn has_any(lower: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| has_word(lower, word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_the_table_has_an_example_with_its_cue() {
+        for (name, cue, example) in rows() {
+            assert!(name == "told" || name == "nod" || group(name) != 0, "{name}");
+            let lower = folded(example);
+            if name == "told" {
+                assert_eq!(told_in(&format!("x\n{example}\nfix it\n\nIMPORTANT: y")), ["fix it"], "{example}");
+                continue;
+            }
+            let matcher = Matcher::default().with(1, &[cue]);
+            assert_eq!(matcher.groups_in(&lower), 1, "{name}: {cue}: {example}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Errors in order, each once, and whether something later closes them.
+//!
+//! A success closes what it covers: the same attempt, or a check that includes it (see `programs`); a later change of the
+//! file closes a failed edit; another tool must succeed on the same object. A failed look closes itself: it was a look.
+//! What the user drops is closed. The agent's word closes nothing.
+
+use std::collections::HashMap;
+
+use super::calls::{self, CallIntent};
+use super::files::normal_path;
+use super::rejection::is_sandbox_refusal;
+use crate::evidence::commands::programs::Act;
+use super::runs::Call;
+use crate::evidence::commands::shell;
+use crate::evidence::language::steps::telling;
+use crate::evidence::text::{escape_section_tags, one_line};
+use crate::evidence::{CommandKind, CommandStatus, ErrorSeen, FileOp, Note};
+
+/// Most open errors that a success is compared with, the newest.
+const MAX_OPEN: usize = 200;
+/// Words in the keys of arguments that name the object of a call.
+const OBJECT_KEYS: [&str; 27] = [
+    "id", "key", "number", "code", "name", "email", "user", "customer", "account", "order", "booking", "reservation",
+    "ticket", "issue", "path", "url", "branch", "channel", "to", "recipient", "title", "project", "repo", "table",
+    "device", "item", "phone",
+];
+
+/// What failed, so that a success can be compared with it.
+#[derive(Clone, Debug)]
+enum Attempt {
+    /// The parts of a command line that have not succeeded since, and the line.
+    Command(Vec<Act>),
+    /// A change of a file.
+    Change(String),
+    /// A tool with its arguments, as `key value`.
+    Tool(String, Vec<String>),
+}
+
+/// Errors, each once, with those that are open.
+#[derive(Debug, Default)]
+pub(super) struct Errors {
+    pub seen: Vec<ErrorSeen>,
+    by_text: HashMap<(String, String), usize>,
+    open: Vec<(usize, Attempt)>,
+    /// Refusals of the place, with how often each was seen.
+    refusals: Vec<(String, u32, usize)>,
+}
+
+impl Errors {
+    pub(super) fn add(&mut self, error: ErrorSeen) {
+        let attempt = attempt_of(&error.subject);
+        self.add_attempt(error, attempt);
+    }
+
+    fn add_attempt(&mut self, error: ErrorSeen, attempt: Attempt) {
+        let id = (error.subject.clone(), error.text.clone());
+        let at = match self.by_text.get(&id) {
+            Some(&at) => {
+                let times = self.seen[at].times + error.times;
+                self.seen[at] = ErrorSeen { times, ..error };
+                at
+            }
+            None => {
+                self.by_text.insert(id, self.seen.len());
+                self.seen.push(error);
+                self.seen.len() - 1
+            }
+        };
+        self.open.retain(|(open, _)| *open != at);
+        if !self.seen[at].is_resolved {
+            self.open.push((at, attempt));
+            if self.open.len() > MAX_OPEN {
+                self.open.remove(0);
+            }
+        }
+    }
+
+    /// A success closes what it covers; a failure is noted.
+    pub(super) fn follow(&mut self, call: &Call<'_>) {
+        match call.status.outcome {
+            CommandStatus::Succeeded => self.succeed(call),
+            CommandStatus::Failed(code) => self.fail(call, code),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, is_closed: impl Fn(&mut Attempt) -> bool) {
+        let Errors { open, seen, .. } = self;
+        open.retain_mut(|(at, attempt)| {
+            let closed = is_closed(attempt);
+            seen[*at].is_resolved |= closed;
+            !closed
+        });
+    }
+
+    fn succeed(&mut self, call: &Call<'_>) {
+        if self.open.is_empty() {
+            return;
+        }
+        match &call.intent {
+            CallIntent::Shell { about, .. } => {
+                self.close_changes(about.effects.iter().filter(|(action, _)| action.is_change()));
+                let acts: Vec<&Act> = about.acts.iter().chain(&call.echoed).collect();
+                self.close(|attempt| match attempt {
+                    Attempt::Command(failed) => overcome(failed, &acts),
+                    _ => false,
+                });
+            }
+            CallIntent::Files(files) => {
+                self.close_changes(files.iter().filter(|(action, _)| action.is_change()));
+            }
+            CallIntent::Other { arguments, .. } => {
+                self.close(|attempt| {
+                    matches!(attempt, Attempt::Tool(tool, object)
+                        if tool == call.tool && is_same_object(object, arguments))
+                });
+            }
+            CallIntent::Lookup { address: Some(address) } => {
+                self.close(|attempt| matches!(attempt, Attempt::Command(failed)
+                    if failed.iter().all(|act| act.asks_at(address))));
+            }
+            _ => {}
+        }
+    }
+
+    fn close_changes<'c>(&mut self, changes: impl Iterator<Item = &'c (FileOp, String)>) {
+        for path in changes.filter_map(|(_, path)| normal_path(path)) {
+            self.close(|attempt| matches!(attempt, Attempt::Change(failed) if is_same_file(failed, &path)));
+        }
+    }
+
+    fn fail(&mut self, call: &Call<'_>, code: Option<i32>) {
+        let text = match (&call.status.detail, code) {
+            (Some(detail), _) if !detail.is_empty() => detail.clone(),
+            (_, Some(code)) => format!("exit code {code}"),
+            _ => "failed".to_owned(),
+        };
+        let message = call.answered_in;
+        if is_sandbox_refusal(&text) {
+            match self.refusals.iter().position(|(known, ..)| *known == text) {
+                Some(at) => (self.refusals[at].1, self.refusals[at].2) = (self.refusals[at].1 + 1, message),
+                None if self.refusals.len() < 32 => self.refusals.push((text.clone(), 1, message)),
+                None => {}
+            }
+        }
+        // Parallel calls are cancelled together: only the failed one is an error.
+        if text == "Sibling tool call errored" {
+            return;
+        }
+        let subject = subject_of(call);
+        let error = ErrorSeen { message, subject, text, is_resolved: false, times: 1 };
+        let attempt = match &call.intent {
+            CallIntent::Shell { about, .. } => {
+                // A look shows that something is not there, and attempts nothing.
+                if about.kind == CommandKind::Look && about.acts.is_empty() {
+                    return;
+                }
+                let acts = about.acts.clone();
+                // The newest run tells how things stand.
+                self.close(|attempt| {
+                    let is_same = |old: &Act| acts.iter().any(|act| act.is_check() && act.name == old.name && act.covers(old));
+                    matches!(attempt, Attempt::Command(old) if !old.is_empty() && old.iter().all(is_same))
+                });
+                Attempt::Command(acts)
+            }
+            CallIntent::Files(files) => match files.iter().find(|(action, _)| action.is_change()) {
+                Some((_, path)) => Attempt::Change(normal_path(path).unwrap_or_default()),
+                None => return self.look(error),
+            },
+            CallIntent::Other { arguments, .. } => Attempt::Tool(call.tool.to_owned(), arguments.clone()),
+            CallIntent::Lookup { .. } => return self.look(error),
+            _ => Attempt::Tool(call.tool.to_owned(), Vec::new()),
+        };
+        self.add_attempt(error, attempt);
+    }
+
+    /// A look that found nothing: there is nothing to close.
+    fn look(&mut self, error: ErrorSeen) {
+        let error = ErrorSeen { is_resolved: true, ..error };
+        self.add_attempt(error, Attempt::Command(Vec::new()));
+    }
+
+    /// The user drops something: the errors that share words with it, or the newest if the words point at it.
+    pub(super) fn drop_by(&mut self, words: &str) {
+        let said = telling(words);
+        let shares = |error: &ErrorSeen| {
+            let own = telling(&format!("{} {}", error.subject, error.text));
+            said.iter().filter(|word| word.len() > 3 && own.contains(word)).count() > 0
+        };
+        let points = ["it", "that", "this", "them"]
+            .iter()
+            .any(|word| crate::evidence::text::has_word(&words.to_lowercase(), word));
+        let found: Vec<usize> = self.open.iter().map(|(at, _)| *at).filter(|at| shares(&self.seen[*at])).collect();
+        let found = if found.is_empty() && points && said.len() <= 4 {
+            self.open.last().map(|(at, _)| *at).into_iter().collect()
+        } else {
+            found
+        };
+        found.iter().for_each(|at| self.seen[*at].is_resolved = true);
+        self.open.retain(|(at, _)| !found.contains(at));
+    }
+
+    /// Refusals of the place that came more than once, as rules of it; they are no errors of the work.
+    pub(super) fn rules_of_place(&mut self) -> Vec<Note> {
+        let recurring: Vec<_> = self.refusals.iter().filter(|(_, times, _)| *times > 1).cloned().collect();
+        self.seen.retain(|error| !recurring.iter().any(|(text, ..)| *text == error.text));
+        self.open.clear();
+        recurring.into_iter().map(|(text, times, message)| Note::new(message, format!("The sandbox refuses ({times} times): {text}"))).collect()
+    }
+}
+
+/// Removes the parts that a success covers, and says whether none is left. The last part closes those before it that
+/// check nothing.
+fn overcome(failed: &mut Vec<Act>, succeeded: &[&Act]) -> bool {
+    if failed.is_empty() {
+        return false;
+    }
+    let is_covered = |act: &Act| succeeded.iter().any(|success| success.covers(act));
+    let last_is_covered = failed.last().is_some_and(&is_covered);
+    failed.retain(|act| !(is_covered(act) || (last_is_covered && !act.is_check())));
+    failed.is_empty()
+}
+
+/// Whether two paths may name one file: equal, or one is the end of the other.
+fn is_same_file(a: &str, b: &str) -> bool {
+    let ends = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|before| before.ends_with('/'));
+    a == b || ends(a, b) || ends(b, a)
+}
+
+/// Whether two calls of a tool have the same object: the first argument, and all others that name one.
+fn is_same_object(failed: &[String], arguments: &[String]) -> bool {
+    let key = |pair: &str| pair.split(' ').next().unwrap_or("").to_ascii_lowercase();
+    let names_object = |key: &str| {
+        let mut parts = key.split(['_', '-', '.']);
+        parts.any(|part| OBJECT_KEYS.contains(&part)) || key.ends_with("id")
+    };
+    failed.iter().enumerate().all(|(i, pair)| {
+        let name = key(pair);
+        if i > 0 && !names_object(&name) {
+            return true;
+        }
+        match arguments.iter().find(|other| key(other) == name) {
+            Some(other) => other == pair,
+            None => i > 0,
+        }
+    })
+}
+
+/// The subject of a call, for the reader.
+fn subject_of(call: &Call<'_>) -> String {
+    let tool = one_line(&escape_section_tags(call.tool), 80);
+    match &call.intent {
+        CallIntent::Shell { command, .. } => format!("$ {command}"),
+        CallIntent::Files(files) => match files.first().and_then(|(_, path)| normal_path(path)) {
+            Some(path) => format!("{tool} {path}"),
+            None => tool,
+        },
+        CallIntent::Other { line, .. } => line.clone(),
+        _ => tool,
+    }
+}
+
+/// The attempt of a subject that was read back from a document.
+fn attempt_of(subject: &str) -> Attempt {
+    if let Some(command) = subject.strip_prefix("$ ") {
+        return Attempt::Command(shell::analyse(command).acts);
+    }
+    if let Some((tool, arguments)) = subject.split_once(": ") {
+        return Attempt::Tool(tool.to_owned(), arguments.split(", ").map(str::to_owned).collect());
+    }
+    match subject.split_once(' ') {
+        Some((tool, path)) if calls::file_action(tool).is_some_and(FileOp::is_change) => {
+            Attempt::Change(path.to_owned())
+        }
+        Some((tool, _)) if calls::file_action(tool).is_some() => Attempt::Command(Vec::new()),
+        _ => Attempt::Tool(subject.to_owned(), Vec::new()),
+    }
+}

@@ -1,0 +1,369 @@
+//! The facts after the last message: calls in order, files below one root, what is replaced and what still runs.
+
+use std::collections::HashMap;
+
+use super::calls::CallIntent;
+use super::closing::Errors;
+use super::collect::{Collector, MAX_ITEMS, newest, push, without_repetitions};
+use super::flat::line_of;
+use super::files::{Files, common_root, is_scratch};
+use super::runs::{Call, Commands};
+use super::said::is_same_matter;
+use crate::evidence::language::cues::folded;
+use crate::evidence::language::normal::{is_filler, normal, stem, words};
+use crate::evidence::text::{escape_section_tags, has_word, one_line, sentences};
+use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, FileOp, FileTouched, Note};
+
+/// Longest text of a call with its result.
+const MAX_CALL_CHARS: usize = 300;
+/// Most sentences that are compared with later ones, which is quadratic.
+const MAX_COMPARED: usize = 60;
+
+impl Collector<'_> {
+    pub(super) fn finish(mut self) -> Evidence {
+        let mut files = Files::default();
+        for file in std::mem::take(&mut self.earlier.files) {
+            files.add(file);
+        }
+        let mut commands = Commands::default();
+        std::mem::take(&mut self.earlier.commands).into_iter().for_each(|run| commands.add(run));
+        let mut errors = Errors::default();
+        std::mem::take(&mut self.earlier.errors).into_iter().for_each(|error| errors.add(error));
+        for call in std::mem::take(&mut self.calls) {
+            self.follow(&call, &mut files, &mut commands, &mut errors);
+        }
+        let mut found = self.found;
+        (found.identifiers, found.numbers) = self.names.finish();
+        found.context.extend(self.lookups.notes());
+        let (tasks, completed) = self.tasks.finish();
+        found.tasks = tasks;
+        found.done.extend(completed);
+        found.done.sort_by_key(|note| note.message);
+        if found.last_report == found.last_state {
+            found.last_report = None;
+        }
+        found.findings.extend(errors.rules_of_place());
+        found.decisions.retain(|note| !note.text.is_empty());
+        found.files = files.finish();
+        let passing = commands.runs.iter().filter(|run| run.kind >= CommandKind::Check);
+        let last_passing =
+            passing.filter(|run| run.outcome == CommandStatus::Succeeded).map(|run| run.message).max();
+        let (steps, progress, announced) = self.pending.finish(&found.files, last_passing);
+        found.steps = steps;
+        if announced.is_some() {
+            found.announced = announced;
+        }
+        if let Some(progress) = progress {
+            found.done.retain(|note| !note.text.starts_with("Steps 1 to ") && note.text != "Step 1 is done");
+            found.done.push(progress);
+        }
+        found.root = root_of(found.root.take(), &self.folders, &found.files);
+        below_root(&mut found);
+        replace(&mut found);
+        for notes in [
+            &mut found.requests,
+            &mut found.constraints,
+            &mut found.corrections,
+            &mut found.statements,
+            &mut found.answers,
+            &mut found.refusals,
+            &mut found.decisions,
+            &mut found.done,
+            &mut found.findings,
+            &mut found.context,
+        ] {
+            *notes = without_repetitions(std::mem::take(notes));
+        }
+        found.overruled = overruled(&found);
+        found.commands = newest(commands.runs, |run| run.message);
+        found.errors = newest(errors.seen, |error| error.message);
+        found
+    }
+
+    fn follow(&mut self, call: &Call<'_>, files: &mut Files, commands: &mut Commands, errors: &mut Errors) {
+        let outcome = call.status.outcome;
+        match &call.intent {
+            CallIntent::Files(touched) => {
+                if matches!(outcome, CommandStatus::Succeeded | CommandStatus::Unknown) {
+                    touched.iter().for_each(|(action, path)| files.touch(call.message, *action, path));
+                    if let [(action, path)] = touched.as_slice()
+                        && action.is_change()
+                        && let Some(said) = &call.said
+                    {
+                        files.note(path, said);
+                    }
+                    moves(touched, files);
+                    if let ([(FileOp::Read, path)], Some(lines)) = (touched.as_slice(), call.lines) {
+                        files.read_lines(path, lines);
+                    }
+                }
+            }
+            CallIntent::Shell { command, about } => {
+                // A failed command may have changed files, but its output does not show their content.
+                let has_run = outcome != CommandStatus::Rejected;
+                let touched = about
+                    .effects
+                    .iter()
+                    .filter(|(action, _)| has_run && (action.is_change() || !outcome.is_failure()));
+                touched.for_each(|(action, path)| files.touch(call.message, *action, path));
+                moves(&about.effects, files);
+                if has_run && !outcome.is_failure() {
+                    about.lines.iter().for_each(|(path, lines)| files.read_lines(path, *lines));
+                }
+                self.runs(call, command, about.starts.as_deref(), outcome);
+                commands.add(CommandRun {
+                    message: call.message,
+                    command: command.clone(),
+                    kind: about.kind,
+                    outcome,
+                    detail: call.status.detail.clone(),
+                    runs: 1,
+                });
+            }
+            CallIntent::Other { line, .. } if !outcome.is_failure() && outcome != CommandStatus::Rejected => {
+                let new: Vec<String> =
+                    call.answer.iter().filter(|piece| !line.contains(piece.as_str())).cloned().collect();
+                let text = match new.is_empty() {
+                    true => line.clone(),
+                    false => line_of(&format!("{line} → {}", new[0]), &[], MAX_CALL_CHARS) + &rest_of(&new),
+                };
+                push(&mut self.found.done, Note::new(call.message, text));
+            }
+            CallIntent::Dropped(words) => errors.drop_by(words),
+            _ => {}
+        }
+        errors.follow(call);
+    }
+
+    /// Follows what runs in the background, and what a later command stops.
+    fn runs(&mut self, call: &Call<'_>, command: &str, starts: Option<&str>, outcome: CommandStatus) {
+        let stops = ["kill", "pkill", "killall", "stop", "down", "rm", "kill-session"]
+            .iter()
+            .any(|word| has_word(command, word));
+        if stops && outcome != CommandStatus::Rejected {
+            self.found.running.retain(|note| !is_stopped(&note.text, command));
+        }
+        if let Some(started) = starts.filter(|_| !outcome.is_failure() && outcome != CommandStatus::Rejected) {
+            let process = call.process.as_ref().map_or(String::new(), |pid| format!(" (PID {pid})"));
+            let text = format!("`{}`{process}", one_line(&escape_section_tags(started), 160));
+            self.found.running.retain(|note| note.text != text);
+            push(&mut self.found.running, Note::new(call.answered_in, text));
+        }
+    }
+}
+
+fn rest_of(pieces: &[String]) -> String {
+    pieces.iter().skip(1).map(|piece| format!(", {piece}")).collect()
+}
+
+/// Whether a command stops what runs: its process, its program, or all services.
+fn is_stopped(running: &str, command: &str) -> bool {
+    let pid = running.rsplit_once("(PID ").map(|(_, pid)| pid.trim_end_matches(')'));
+    if pid.is_some_and(|pid| has_word(command, pid)) {
+        return true;
+    }
+    if command.contains("compose down") || command.contains("compose stop") {
+        return running.contains("compose");
+    }
+    let is_kill = ["kill", "pkill", "killall", "stop", "kill-session", "rm"].iter().any(|word| has_word(command, word));
+    let mut names = command.split(|c: char| !(c.is_alphanumeric() || "._-:".contains(c)));
+    is_kill && names.any(|name| {
+        let is_verb = matches!(name, "kill" | "pkill" | "killall" | "stop" | "rm" | "docker" | "systemctl" | "sudo" | "compose" | "true");
+        name.len() > 2 && !name.starts_with('-') && !is_verb && running.contains(name)
+    })
+}
+
+/// A file that was moved has its new name.
+fn moves(touched: &[(FileOp, String)], files: &mut Files) {
+    for pair in touched.windows(2) {
+        if let [(FileOp::Moved, from), (FileOp::Created, to)] = pair {
+            files.moved(from, to);
+        }
+    }
+}
+
+/// The one root of the paths: that of an earlier summary, the folder that most calls ran in, or the one most files are
+/// in.
+fn root_of(earlier: Option<String>, folders: &HashMap<String, usize>, files: &[FileTouched]) -> Option<String> {
+    let absolute: Vec<&str> =
+        files.iter().map(|file| file.path.as_str()).filter(|path| path.starts_with('/') && !is_scratch(path)).collect();
+    let inside = |folder: &str| absolute.iter().filter(|path| path.starts_with(folder)).count();
+    let with_slash = |folder: &str| format!("{}/", folder.trim_end_matches('/'));
+    if let Some(earlier) = earlier
+        && (absolute.is_empty() || 2 * inside(&earlier) >= absolute.len())
+    {
+        return Some(earlier);
+    }
+    let ran = folders
+        .iter()
+        .filter(|(folder, _)| !is_scratch(folder) && folder.len() > 1)
+        .map(|(folder, count)| (inside(&with_slash(folder)), *count, std::cmp::Reverse(folder.as_str())))
+        .max()
+        .filter(|(inside, ..)| absolute.is_empty() || 2 * inside >= absolute.len())
+        .map(|(_, _, folder)| with_slash(folder.0));
+    ran.or_else(|| common_root(absolute.iter().copied()))
+}
+
+/// Relative paths are in the root; one file under two paths is one.
+fn below_root(found: &mut Evidence) {
+    let Some(root) = found.root.clone() else { return };
+    let mut by_path: HashMap<String, usize> =
+        found.files.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect();
+    let mut gone = vec![false; found.files.len()];
+    for at in 0..found.files.len() {
+        let path = found.files[at].path.clone();
+        if path.starts_with(['/', '~']) || path.starts_with("../") || path.contains(":\\") {
+            continue;
+        }
+        let whole = format!("{root}{path}");
+        match by_path.get(&whole).copied() {
+            Some(other) if other != at => {
+                let file = found.files[at].clone();
+                found.files[other].merge(&file);
+                gone[at] = true;
+            }
+            _ => {
+                by_path.insert(whole.clone(), at);
+                found.files[at].path = whole;
+            }
+        }
+    }
+    let mut gone = gone.into_iter();
+    found.files.retain(|_| !gone.next().unwrap_or(false));
+    found.files.sort_by_key(|file| file.message);
+}
+
+/// Words after which a sentence says what does not hold.
+const NEGATIONS: [&str; 14] = [
+    "don't", "do not", "dont", "not", "never", "no longer", "instead of", "rather than", "without", "stop", "no more",
+    "drop", "nicht", "statt",
+];
+/// A prohibition with such a word ends with a later order.
+const FOR_NOW: [&str; 8] = ["yet", "until", "before", "for now", "wait", "hold off", "first", "not now"];
+/// Marks of a sentence that overrules an earlier one.
+const OVERRULING: [&str; 12] = [
+    "after all", "instead", "no longer", "rather than", "actually", "not ", "don't use", "do not use", "scratch that",
+    "changed my mind", "forget", "replace",
+];
+
+/// The telling words after a negation: what does not hold.
+fn negated(lower: &str) -> Vec<String> {
+    let Some(at) = NEGATIONS
+        .iter()
+        .flat_map(|word| lower.match_indices(word).map(move |(at, _)| (at, word.len())))
+        .filter(|(at, len)| {
+            let before = lower[..*at].chars().next_back();
+            let after = lower[at + len..].chars().next();
+            [before, after].iter().all(|c| c.is_none_or(|c| !c.is_ascii_alphanumeric()))
+        })
+        .min()
+        .map(|(at, len)| at + len)
+    else {
+        return Vec::new();
+    };
+    let rest = lower[at..].split([',', ';', '.', ':']).next().unwrap_or("");
+    let normal = normal(rest);
+    let found = words(&normal).map(|(_, word)| stem(word).into_owned());
+    found.filter(|word| word.len() > 2 && !is_filler(word) && !matches!(word.as_str(), "us" | "use" | "using" | "meant" | "per")).take(4).collect()
+}
+
+/// Rules that a later word of the user ends: a prohibition for now whose matter is ordered later, a wish that is
+/// overruled.
+fn replace(found: &mut Evidence) {
+    let later: Vec<(usize, String)> = found
+        .requests
+        .iter()
+        .rev()
+        .take(MAX_COMPARED)
+        .flat_map(|note| sentences(&note.text).take(12).map(|sentence| (note.message, folded(sentence))).collect::<Vec<_>>())
+        .collect();
+    let ends = |note: &Note| {
+        let lower = folded(&note.text);
+        if !FOR_NOW.iter().any(|word| has_word(&lower, word)) {
+            return false;
+        }
+        let matter = negated(&lower);
+        let Some(verb) = matter.first() else { return false };
+        later.iter().any(|(message, sentence)| {
+            *message > note.message && negated(sentence).is_empty() && {
+                let normal = normal(sentence);
+                words(&normal).any(|(_, word)| *stem(word) == **verb)
+            }
+        })
+    };
+    found.constraints.retain(|note| !ends(note));
+    let overruling: Vec<(usize, Vec<String>)> = overruling(found).map(|(note, words)| (note.message, words)).collect();
+    let is_overruled = |note: &Note| {
+        let lower = folded(&note.text);
+        overruling.iter().any(|(message, words)| *message > note.message && contradicts(&lower, words))
+    };
+    found.constraints.retain(|note| !is_overruled(note));
+    // Of two corrections on one matter the later one holds.
+    let corrections = found.corrections.clone();
+    let is_older = |note: &Note| {
+        corrections.iter().any(|other| other.message > note.message && is_same_matter(&other.text, &note.text))
+    };
+    found.corrections.retain(|note| !is_older(note));
+}
+
+/// The user's sentences that overrule earlier ones, with what they negate.
+fn overruling(found: &Evidence) -> impl Iterator<Item = (&Note, Vec<String>)> {
+    let all = found.corrections.iter().chain(&found.constraints).rev().take(MAX_COMPARED);
+    all.filter_map(|note| {
+        let lower = folded(&note.text);
+        let marked = OVERRULING.iter().any(|mark| lower.contains(mark));
+        let words = negated(&lower);
+        (marked && !words.is_empty()).then_some((note, words))
+    })
+}
+
+/// Whether a sentence wants what the words deny.
+fn contradicts(lower: &str, denied: &[String]) -> bool {
+    if !negated(lower).is_empty() {
+        return false;
+    }
+    let normal = normal(lower);
+    let own: Vec<String> = words(&normal).map(|(_, word)| stem(word).into_owned()).collect();
+    let shared = denied.iter().filter(|word| own.contains(word)).count();
+    shared > 0 && 2 * shared >= denied.len()
+}
+
+/// Sentences of requests that a later word overrules.
+fn overruled(found: &Evidence) -> Vec<(usize, String, Note)> {
+    let mut parts: Vec<(usize, String, Note)> = Vec::new();
+    let later: Vec<(&Note, Vec<String>)> = overruling(found).collect();
+    for (at, request) in found.requests.iter().enumerate() {
+        for sentence in sentences(&request.text).take(40) {
+            let lower = folded(sentence);
+            let by = later.iter().find(|(note, words)| note.message > request.message && contradicts(&lower, words));
+            if let Some((note, _)) = by
+                && parts.len() < MAX_ITEMS
+            {
+                parts.push((at, sentence.to_owned(), (*note).clone()));
+            }
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_sentence_denies() {
+        assert_eq!(negated("and don't use redis for this after all"), ["redis", "aft"]);
+        assert_eq!(negated("no, not a fixed window, they double"), ["fix", "window"]);
+        assert!(negated("use redis for the counters").is_empty());
+        assert!(contradicts("use redis for the counters", &negated("don't use redis for this after all")));
+        assert!(!contradicts("never use redis", &negated("don't use redis")));
+    }
+
+    #[test]
+    fn a_stop_ends_what_runs() {
+        assert!(is_stopped("`python -m http.server 8090` (PID 218)", "kill 218"));
+        assert!(is_stopped("`docker compose up -d`", "docker compose down"));
+        assert!(is_stopped("`npm run dev`", "pkill -f 'npm run dev'"));
+        assert!(!is_stopped("`npm run dev` (PID 7)", "kill 8"));
+    }
+}

@@ -1,0 +1,423 @@
+//! What users and agents say: requests, answers, rules; decisions, causes, steps. And what earlier summaries say.
+
+use super::collect::{Collector, note, push};
+use super::foreign::{self, Class};
+use super::runs::Call;
+use super::calls::CallIntent;
+use super::wrappers::{self, Unwrapped};
+use crate::evidence::language::asking::{Asked, answered, asked_in, chosen, is_question};
+use crate::evidence::language::cues::{self, folded};
+use crate::evidence::language::labels;
+use crate::evidence::language::statements::{self, Statement};
+use crate::evidence::language::steps::{self, item_of, overlaps, paths_in, plan_steps, telling};
+use crate::evidence::language::table::{DROP, is_courtesy, of_user};
+use crate::evidence::text::{cut_middle, cut_whole, escape_section_tags, one_line, sentences};
+use crate::evidence::write::document::{self, ASKED};
+use crate::evidence::write::ranking::is_nod;
+use crate::evidence::{ErrorSeen, FileOp, FileTouched, Note};
+use crate::transcript::SUMMARY_END;
+
+/// Longest original task, later request and last text, in characters.
+const MAX_TASK_CHARS: usize = 12_000;
+const MAX_REQUEST_CHARS: usize = 4_000;
+const MAX_STATE_CHARS: usize = 3_000;
+/// Most sentences of a kind in one message.
+const MAX_PER_MESSAGE: usize = 8;
+/// Shortest text that counts as a report; shorter ones announce the next step.
+const MIN_REPORT_BYTES: usize = 240;
+/// Longest answer to a question.
+const MAX_ANSWER_CHARS: usize = 400;
+/// Longest answer that is no request of its own.
+const MAX_PURE_CHARS: usize = 90;
+/// Longest prose of another program's summary.
+const MAX_PROSE_CHARS: usize = 8_000;
+/// Words that make an answer a request as well.
+const WISHES: [&str; 28] = [
+    "please", "can you", "could you", "need", "want", "make", "add", "fix", "write", "create", "change", "remove", "use",
+    "show", "run", "update", "also", "then", "next", "build", "move", "rename", "implement", "check", "find", "let's",
+    "start", "give",
+];
+
+impl Collector<'_> {
+    /// A message of the user: the words in it, or a summary, or nothing.
+    pub(super) fn user_words(&mut self, i: usize, text: &str) {
+        let unwrapped = wrappers::unwrap(text);
+        let told: Vec<String> = wrappers::told(text);
+        match unwrapped {
+            Unwrapped::Nothing => {}
+            Unwrapped::ForeignSummary(summary) => self.foreign_summary(i, &summary),
+            Unwrapped::Words(words) => self.words(i, &words),
+        }
+        told.iter().for_each(|words| self.words(i, words));
+    }
+
+    /// Words of the user.
+    pub(super) fn words(&mut self, i: usize, words: &str) {
+        let words = words.trim();
+        let asked = self.asked.take();
+        let is_nod = is_nod(words);
+        let mut is_answer = false;
+        if let Some(asked) = asked.filter(|asked| !is_courtesy(&asked.question))
+            && words.chars().count() <= MAX_ANSWER_CHARS
+            && !words.contains("\n\n")
+        {
+            self.answered(i, &asked, words);
+            is_answer = is_pure_answer(&asked, words);
+        }
+        // The model's earlier questions have been answered.
+        self.found.next_steps.clear();
+        let questions = sentences(words).filter(|sentence| is_question(sentence));
+        self.found.questions = questions.take(MAX_PER_MESSAGE).map(|words| note(i, words)).collect();
+        self.names.read(i, words, true);
+        if is_nod {
+            return;
+        }
+        if !is_answer {
+            let most = if self.found.requests.is_empty() { MAX_TASK_CHARS } else { MAX_REQUEST_CHARS };
+            let request = escape_section_tags(&cut_middle(words, most)).into_owned();
+            push(&mut self.found.requests, Note::new(i, request));
+            self.user_list(i, words);
+        }
+        self.demands(i, words, is_answer);
+        if of_user(&folded(words)) & DROP != 0 {
+            for sentence in sentences(words).filter(|sentence| of_user(&folded(sentence)) & DROP != 0) {
+                self.calls.push(Call::new(i, "", CallIntent::Dropped(sentence.to_owned())));
+            }
+        }
+    }
+
+    /// A numbered list of the user is a list of steps, unless it describes something.
+    fn user_list(&mut self, i: usize, words: &str) {
+        let lower = folded(crate::evidence::text::head_bytes(words, 4_000));
+        let describes = ["reproduce", "expected", "actual", "steps to", "option", "question", "error"];
+        let listed = plan_steps(words);
+        let is_numbered = listed.len() >= 2 && listed.iter().all(|step| step.number.is_some());
+        if is_numbered && !describes.iter().any(|word| lower.contains(word)) {
+            self.pending.plan(i, listed);
+        }
+    }
+
+    /// An answer with its question.
+    pub(super) fn answered(&mut self, i: usize, asked: &Asked, answer: &str) {
+        let text = escape_section_tags(&answered(asked, answer)).into_owned();
+        push(&mut self.found.answers, Note::new(i, text));
+        self.found.next_steps.clear();
+        self.asked = None;
+    }
+
+    /// A call or plan that the user refused, with the words.
+    pub(super) fn refused(&mut self, i: usize, subject: &str, words: Option<&str>) {
+        let mut text = format!("Refused: {subject}");
+        if let Some(words) = words {
+            text.push_str(&format!(". \"{}\"", one_line(&escape_section_tags(words), MAX_ANSWER_CHARS)));
+            self.words(i, words);
+        }
+        push(&mut self.found.refusals, Note::new(i, text));
+    }
+
+    /// A plan that the user approved: its steps, and its rules.
+    pub(super) fn approved(&mut self, i: usize, plan: &str) {
+        self.pending.plan(i, plan_steps(plan));
+        let mut is_rule = false;
+        for line in plan.lines() {
+            if line.starts_with('#') {
+                let lower = folded(line);
+                is_rule = ["verif", "constraint", "rule", "test", "note", "non-goal", "out of scope", "acceptance"]
+                    .iter()
+                    .any(|word| lower.contains(word));
+                continue;
+            }
+            if !is_rule || line.starts_with('|') {
+                continue;
+            }
+            let said = cues::said(line);
+            for sentence in cues::constraints(&said, MAX_PER_MESSAGE) {
+                push(&mut self.found.constraints, note(i, sentence));
+            }
+        }
+    }
+
+    /// Adds constraints, corrections and labelled lines of the user. A labelled line is one item.
+    pub(super) fn demands(&mut self, i: usize, words: &str, is_answer: bool) {
+        let labelled = labels::labelled(words, 2 * MAX_PER_MESSAGE);
+        let is_apart = |sentence: &&str| !labelled.iter().any(|line| line.contains(sentence));
+        for line in &labelled {
+            let is_constraint = cues::is_constraint(line) || sentences(line).any(cues::is_constraint);
+            let list = if is_constraint { &mut self.found.constraints } else { &mut self.found.statements };
+            push(list, note(i, line));
+        }
+        // The first request cannot be a correction, and an answer stands with its question.
+        let is_first = self.found.requests.len() <= 1;
+        let said = cues::said(words);
+        let corrections = match is_first || is_answer {
+            true => Vec::new(),
+            false => cues::corrections(words, &said, MAX_PER_MESSAGE),
+        };
+        for sentence in corrections.iter().filter(|sentence| is_apart(sentence)) {
+            push(&mut self.found.corrections, note(i, sentence));
+        }
+        let is_new = |sentence: &&str| {
+            is_apart(sentence) && !corrections.iter().any(|known| known.contains(sentence)) && !(is_answer && said.len() == 1)
+        };
+        for sentence in cues::constraints(&said, MAX_PER_MESSAGE).iter().filter(|sentence| is_new(sentence)) {
+            push(&mut self.found.constraints, note(i, sentence));
+        }
+    }
+
+    /// A text of the agent.
+    pub(super) fn assistant_words(&mut self, i: usize, text: &str) {
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        let (mut names_step, mut kept) = (false, 0);
+        for said in statements::statements(text) {
+            names_step |= said.names_step;
+            if said.rules_out {
+                self.rule_out(i, said.sentence);
+            }
+            if said.reports && !self.pending.is_empty() {
+                self.pending.report(i, said.sentence);
+            }
+            if kept >= MAX_PER_MESSAGE {
+                continue;
+            }
+            match said.statement {
+                Some(Statement::Decision) if said.is_cause && said.is_confirmed => {
+                    push(&mut self.found.findings, note(i, said.sentence));
+                    push(&mut self.found.decisions, note(i, said.sentence));
+                    kept += 1;
+                }
+                Some(Statement::Decision) => {
+                    if said.is_cause {
+                        self.causes.push(self.found.decisions.len());
+                    }
+                    push(&mut self.found.decisions, note(i, said.sentence));
+                    kept += 1;
+                }
+                Some(Statement::Outcome) => {
+                    push(&mut self.found.done, note(i, said.sentence));
+                    kept += 1;
+                }
+                None if said.finds && tells(said.sentence) => {
+                    push(&mut self.found.findings, note(i, said.sentence));
+                    kept += 1;
+                }
+                None => {}
+            }
+        }
+        let (done, at) = match self.pending.is_empty() {
+            true => (Vec::new(), None),
+            false => steps::progress(text),
+        };
+        self.pending.progress(i, &done, at);
+        if names_step {
+            self.pending.said(i, steps::steps(text));
+        }
+        let state = Note::new(i, escape_section_tags(&cut_whole(text, MAX_STATE_CHARS)).into_owned());
+        if text.len() >= MIN_REPORT_BYTES {
+            self.found.last_report = Some(state.clone());
+        }
+        self.found.last_state = Some(state);
+        self.found.questions.clear();
+        self.names.read(i, text, false);
+        self.asked = asked_in(text);
+        let question = sentences(text).last().filter(|sentence| is_question(sentence) && !is_courtesy(sentence));
+        self.found.next_steps =
+            question.map(|words| note(i, &format!("{ASKED}{words}"))).into_iter().collect();
+    }
+
+    /// A cause that the agent stated before turns out to be none.
+    fn rule_out(&mut self, i: usize, sentence: &str) {
+        let words = telling(sentence);
+        let causes = std::mem::take(&mut self.causes);
+        let shares = |at: &usize| {
+            self.found.decisions.get(*at).is_some_and(|note| {
+                let own = telling(&note.text);
+                words.iter().any(|word| word.len() > 3 && own.contains(word))
+            })
+        };
+        let named: Vec<usize> = causes.iter().copied().filter(shares).collect();
+        // "That is unchanged too" points at the newest.
+        let gone = if named.is_empty() { causes.last().copied().into_iter().collect() } else { named };
+        for at in &gone {
+            if let Some(note) = self.found.decisions.get_mut(*at) {
+                note.text.clear();
+            }
+        }
+        self.causes = causes.into_iter().filter(|at| !gone.contains(at)).collect();
+        push(&mut self.found.findings, note(i, &format!("Ruled out: {sentence}")));
+    }
+
+    /// Merges a summary of an earlier fold, section by section.
+    pub(super) fn earlier_summary(&mut self, i: usize, text: &str) {
+        let body = text.split_once('\n').map_or("", |(_, body)| body);
+        let (document, after) = body.rsplit_once(SUMMARY_END).unwrap_or((body, ""));
+        let mut parsed = document::parse(document, i);
+        let found = &mut self.found;
+        let lists = [
+            (&mut found.requests, &mut parsed.requests),
+            (&mut found.constraints, &mut parsed.constraints),
+            (&mut found.corrections, &mut parsed.corrections),
+            (&mut found.statements, &mut parsed.statements),
+            (&mut found.answers, &mut parsed.answers),
+            (&mut found.refusals, &mut parsed.refusals),
+            (&mut found.decisions, &mut parsed.decisions),
+            (&mut found.done, &mut parsed.done),
+            (&mut found.findings, &mut parsed.findings),
+            (&mut found.running, &mut parsed.running),
+            (&mut found.context, &mut parsed.context),
+        ];
+        lists.into_iter().for_each(|(list, more)| list.append(more));
+        found.questions = parsed.questions;
+        found.next_steps = parsed.next_steps;
+        parsed.identifiers.into_iter().chain(parsed.numbers).for_each(|name| self.names.add(name));
+        if parsed.last_state.is_some() {
+            (found.last_state, found.last_report) = (parsed.last_state, parsed.last_report);
+        }
+        found.announced = parsed.announced;
+        if parsed.root.is_some() {
+            found.root = parsed.root;
+        }
+        self.earlier.files.extend(parsed.files);
+        self.earlier.commands.extend(parsed.commands);
+        self.earlier.errors.extend(parsed.errors);
+        for task in parsed.tasks {
+            self.tasks.push(i, &task.text, task.status);
+        }
+        for step in parsed.steps {
+            self.pending.earlier(i, step.number, &step.text, step.is_current);
+        }
+        self.user_words(i, after);
+    }
+
+    /// Adds a summary that foldline did not write, section by section; prose stays whole.
+    pub(super) fn foreign_summary(&mut self, i: usize, summary: &str) {
+        let outline = foreign::outline(summary);
+        if !outline.prose.is_empty() {
+            let text = escape_section_tags(&cut_whole(&outline.prose, MAX_PROSE_CHARS)).into_owned();
+            if outline.sections.is_empty() {
+                self.prose_summary(i, &outline.prose);
+            }
+            push(&mut self.found.context, Note::new(i, text));
+        }
+        for section in outline.sections {
+            for (at, item) in section.items.into_iter().enumerate() {
+                let text = escape_section_tags(&item.text).into_owned();
+                self.foreign_item(i, section.class, item.number, &text, at == 0);
+            }
+        }
+    }
+
+    fn foreign_item(&mut self, i: usize, class: Class, number: Option<u32>, text: &str, is_first: bool) {
+        let plain = |text: &str| one_line(text, 600);
+        let found = &mut self.found;
+        match class {
+            Class::Drop => {}
+            Class::Words => {
+                let words = text.trim_matches(['"', '“', '”', ' ', '*']).to_owned();
+                if !is_nod(&words) {
+                    push(&mut found.requests, Note::new(i, words.clone()));
+                    self.demands(i, &words, false);
+                }
+            }
+            Class::Request => {
+                if is_first || found.requests.is_empty() {
+                    push(&mut found.requests, Note::new(i, text));
+                } else {
+                    push(&mut found.requests, Note::new(i, text));
+                }
+                for sentence in sentences(text).filter(|sentence| cues::is_constraint(sentence)) {
+                    push(&mut self.found.constraints, note(i, sentence));
+                }
+            }
+            Class::Rules => push(&mut found.constraints, Note::new(i, plain(text))),
+            Class::Agent => push(&mut found.decisions, Note::new(i, plain(text))),
+            Class::Done => push(&mut found.done, Note::new(i, plain(text))),
+            Class::Doing | Class::Blocked => self.pending.earlier(i, None, text, true),
+            Class::Next => self.pending.earlier(i, number.filter(|_| false), text, false),
+            Class::Open => self.earlier.errors.push(ErrorSeen {
+                message: i,
+                subject: String::new(),
+                text: plain(text),
+                is_resolved: false,
+                times: 1,
+            }),
+            Class::Findings => push(&mut found.findings, Note::new(i, plain(text))),
+            Class::Files | Class::Changed | Class::Read => self.foreign_file(i, class, text),
+            Class::Commands | Class::Names | Class::Context => push(&mut found.context, Note::new(i, plain(text))),
+        }
+    }
+
+    /// A file of another program's list: its path first, then what was done.
+    fn foreign_file(&mut self, i: usize, class: Class, text: &str) {
+        let Some(path) = paths_in(text).first().map(|path| (*path).to_owned()) else { return };
+        let lower = folded(text);
+        let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        let action = match class {
+            Class::Read => FileOp::Read,
+            _ if says(&["deleted", "removed"]) && text.len() < path.len() + 40 => FileOp::Deleted,
+            _ if says(&["created", "new file", "added file"]) => FileOp::Created,
+            Class::Changed => FileOp::Edited,
+            _ if says(&["edit", "chang", "rewrit", "rewrote", "new ", "add", "fix", "implement", "updat", "modif"]) => FileOp::Edited,
+            _ => FileOp::Read,
+        };
+        let note = text.split_once(&path).map_or("", |(_, rest)| rest).trim_matches(['`', '*', ':', ' ', '-', '—', '–', '(', ')']);
+        self.earlier.files.push(FileTouched {
+            message: i,
+            last_message: i,
+            path,
+            actions: vec![action],
+            times: 1,
+            lines: Vec::new(),
+            changed_in: None,
+            note: Some(one_line(note, 90)).filter(|note| !note.is_empty()),
+            moved_to: None,
+        });
+    }
+
+    /// The rules and steps of a summary in plain prose.
+    fn prose_summary(&mut self, i: usize, prose: &str) {
+        let said = cues::said(prose);
+        for sentence in cues::constraints(&said, 2 * MAX_PER_MESSAGE) {
+            push(&mut self.found.constraints, note(i, sentence));
+        }
+        for step in steps::steps(prose).steps {
+            self.pending.earlier(i, None, &step.text, false);
+        }
+        for line in prose.lines().filter(|line| line.trim_start().starts_with("- [ ]")) {
+            item_of(line).into_iter().for_each(|step| self.pending.earlier(i, None, &step.text, false));
+        }
+    }
+}
+
+/// Whether an answer asks for nothing besides.
+fn is_pure_answer(asked: &Asked, words: &str) -> bool {
+    let lower = folded(words);
+    let count = words.split_whitespace().count();
+    if chosen(words, &asked.options).is_some() && count <= 3 {
+        return true;
+    }
+    let is_one = sentences(words).count() <= 1 && words.chars().count() <= MAX_PURE_CHARS;
+    let begins = ["no", "yes", "nope", "yeah", "neither", "both", "nein", "ja", "不", "是"].iter().any(|word| {
+        lower.strip_prefix(word).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+    });
+    let wishes = WISHES.iter().any(|wish| crate::evidence::text::has_word(&lower, wish));
+    let is_value = lower.starts_with(|c: char| c.is_ascii_digit());
+    is_one && ((begins && !wishes) || is_value || !wishes)
+}
+
+/// Whether a finding is worth a line: it names something, and is not about the agent's own next move.
+fn tells(sentence: &str) -> bool {
+    let chars = sentence.chars().count();
+    let lower = folded(sentence);
+    (30..=240).contains(&chars)
+        && (sentence.contains('`') || sentence.bytes().any(|b| b.is_ascii_digit()) || !paths_in(sentence).is_empty())
+        && !["i will", "i'll", "let me", "i need", "we need", "i am going", "i'm going"].iter().any(|lead| lower.contains(lead))
+}
+
+/// Whether two sentences are about the same.
+pub(super) fn is_same_matter(a: &str, b: &str) -> bool {
+    let (a, b) = (telling(a), telling(b));
+    overlaps(&a, &b) || overlaps(&b, &a)
+}

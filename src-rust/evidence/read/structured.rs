@@ -1,0 +1,112 @@
+//! Results in JSON: the error they report, or the output and exit code of a command.
+
+use crate::json::with_document;
+use crate::node::{Kind, Node};
+
+/// Longest JSON that is read for an outcome.
+const MAX_JSON_BYTES: usize = 64 << 10;
+
+/// What a result in JSON says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Structured {
+    /// Its error, if it reports one.
+    pub problem: Option<String>,
+    /// The output of a command.
+    pub output: Option<String>,
+    /// The exit code of a command.
+    pub code: Option<i32>,
+}
+
+/// Reads a result that is one JSON object. Longer ones are data.
+pub(super) fn structured(text: &str) -> Option<Structured> {
+    let text = text.trim();
+    if !text.starts_with('{') || !text.ends_with('}') || text.len() > MAX_JSON_BYTES {
+        return None;
+    }
+    with_document(text.as_bytes(), |node| {
+        let mut found = Structured::default();
+        for (key, value) in node.members().ok()? {
+            member(&mut found, key.as_str(), &value);
+        }
+        Some(found)
+    })
+    .ok()
+    .flatten()
+}
+
+fn member<N: Node>(found: &mut Structured, key: &str, value: &N) {
+    let text = || value.with_text(|text, _| text.to_owned());
+    let mut raw = String::new();
+    let mut written = || {
+        let _ = value.write_json(&mut raw);
+        raw.trim().to_owned()
+    };
+    let key = key.to_ascii_lowercase().replace(['_', '-'], "");
+    match key.as_str() {
+        "error" | "errors" | "errormessage" | "exception" => {
+            let said = text().unwrap_or_else(&mut written);
+            let is_none = matches!(said.as_str(), "" | "null" | "false" | "[]" | "{}" | "none" | "None" | "(none)" | "0");
+            if !is_none {
+                let said = match value.kind() {
+                    Kind::Object => message_of(value).unwrap_or(said),
+                    _ => said,
+                };
+                found.problem.get_or_insert(said);
+            }
+        }
+        "ok" | "success" | "succeeded" if written() == "false" => {
+            found.problem.get_or_insert_with(|| format!("{key}: false"));
+        }
+        "iserror" | "failed" if written() == "true" => {
+            found.problem.get_or_insert_with(|| "failed".to_owned());
+        }
+        "status" | "statuscode" | "httpstatus" | "code" => {
+            let said = text().unwrap_or_else(&mut written);
+            let is_code = said.len() == 3 && said.starts_with(['4', '5']) && said.bytes().all(|b| b.is_ascii_digit());
+            let is_word = key == "status"
+                && matches!(said.to_ascii_lowercase().as_str(), "error" | "failed" | "failure" | "rejected" | "denied");
+            if is_code || is_word {
+                found.problem.get_or_insert_with(|| format!("status {said}"));
+            }
+        }
+        "message" | "detail" | "reason" => {
+            if let (Some(problem), Some(said)) = (&mut found.problem, text())
+                && (problem.starts_with("status ") || problem.ends_with(": false") || problem == "failed")
+            {
+                *problem = format!("{problem}: {said}");
+            }
+        }
+        "exitcode" | "returncode" => found.code = written().parse().ok(),
+        "metadata" => {
+            if let Ok(members) = value.members() {
+                for (key, inner) in members {
+                    if matches!(key.as_str(), "exit_code" | "exitCode" | "returncode") {
+                        let mut raw = String::new();
+                        let _ = inner.write_json(&mut raw);
+                        found.code = raw.trim().parse().ok();
+                    }
+                }
+            }
+        }
+        "output" | "stdout" | "stderr" | "result" | "aggregatedoutput" => {
+            if let Some(said) = text() {
+                let output = found.output.get_or_insert_default();
+                if !output.is_empty() && !said.is_empty() {
+                    output.push('\n');
+                }
+                output.push_str(&said);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The message of an error object.
+fn message_of<N: Node>(value: &N) -> Option<String> {
+    let members = value.members().ok()?;
+    let named = |name: &str| {
+        let (_, value) = members.iter().find(|(key, _)| key.as_str() == name)?;
+        value.with_text(|text, _| text.to_owned())
+    };
+    named("message").or_else(|| named("detail")).or_else(|| named("code"))
+}

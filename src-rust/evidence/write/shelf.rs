@@ -1,0 +1,276 @@
+//! The list of files: one root, named once, changed files with what was done, and those that were read.
+
+use std::collections::BTreeMap;
+
+use crate::evidence::read::files::is_scratch;
+use crate::evidence::{Evidence, FileOp, FileTouched};
+
+/// The label of the root.
+pub(super) const ROOT_LABEL: &str = "Root: ";
+pub(super) const CHANGED: &str = "### Changed files";
+pub(super) const GONE: &str = "### Deleted and moved files";
+pub(super) const READ: &str = "### Read files";
+/// Above this number, files are listed by folder.
+const MAX_LINES: usize = 20;
+
+/// The files worth listing, the most valuable first.
+pub(super) struct Shelf<'e> {
+    root: &'e str,
+    files: Vec<&'e FileTouched>,
+}
+
+impl<'e> Shelf<'e> {
+    pub(super) fn new(evidence: &'e Evidence) -> Self {
+        let root = evidence.root.as_deref().unwrap_or("");
+        let is_folder = |file: &FileTouched| {
+            let inside = format!("{}/", file.path);
+            evidence.files.iter().any(|other| other.path.starts_with(&inside))
+        };
+        let mut files: Vec<&FileTouched> = evidence
+            .files
+            .iter()
+            .filter(|file| !is_scratch(&file.path) && file.path.trim_end_matches('/') != root.trim_end_matches('/'))
+            .filter(|file| !(file.actions == [FileOp::Created, FileOp::Deleted]))
+            .collect();
+        if files.len() < 400 {
+            files.retain(|file| is_gone(file) || !is_folder(file));
+        }
+        files.sort_by_key(|file| {
+            let was_read = file.actions.contains(&FileOp::Read);
+            let times = if file.is_modified() { 0 } else { file.times };
+            std::cmp::Reverse((file.is_modified(), was_read, times, file.last_message, std::cmp::Reverse(file.message)))
+        });
+        Shelf { root, files }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// The section with its first `count` files; the others as counts by folder.
+    pub(super) fn text(&self, count: usize) -> String {
+        if count == 0 {
+            return String::new();
+        }
+        let (shown, left) = self.files.split_at(count.min(self.files.len()));
+        let mut out = String::new();
+        if !self.root.is_empty() && shown.iter().any(|file| file.path.starts_with(self.root)) {
+            out.push_str(&format!("- {ROOT_LABEL}{}\n", self.root));
+        }
+        let changed: Vec<&FileTouched> =
+            shown.iter().copied().filter(|file| file.is_modified() && !is_gone(file)).collect();
+        let gone: Vec<&FileTouched> = shown.iter().copied().filter(|file| is_gone(file)).collect();
+        let read: Vec<&FileTouched> = shown.iter().copied().filter(|file| !file.is_modified()).collect();
+        if !changed.is_empty() {
+            out.push_str(&format!("{CHANGED}\n"));
+            if changed.len() <= MAX_LINES {
+                changed.iter().for_each(|file| out.push_str(&self.line(file)));
+            } else {
+                self.grouped(&changed, &mut out);
+            }
+        }
+        if !gone.is_empty() {
+            out.push_str(&format!("{GONE}\n"));
+            for file in gone {
+                let listed = self.listed(&file.path);
+                match &file.moved_to {
+                    Some(to) if file.actions.last() == Some(&FileOp::Moved) => {
+                        out.push_str(&format!("- {listed} (moved to {})\n", self.listed(&self.resolved(to))));
+                    }
+                    _ if file.actions.last() == Some(&FileOp::Moved) => out.push_str(&format!("- {listed} (moved)\n")),
+                    _ => out.push_str(&format!("- {listed} (deleted)\n")),
+                }
+            }
+        }
+        if !read.is_empty() {
+            out.push_str(&format!("{READ}\n"));
+            self.grouped(&read, &mut out);
+        }
+        if !left.is_empty() {
+            out.push_str(&self.counts(left));
+        }
+        out
+    }
+
+    /// A changed file: `- src/a.rs (edited): why`.
+    fn line(&self, file: &FileTouched) -> String {
+        let note = file.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
+        format!("- {} ({}){note}\n", self.listed(&file.path), done_to(file))
+    }
+
+    /// Files by folder: `- src/: a.rs, b.rs (created)`.
+    fn grouped(&self, files: &[&FileTouched], out: &mut String) {
+        let mut folders: Vec<(String, Vec<String>)> = Vec::new();
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        for file in files {
+            let listed = self.listed(&file.path);
+            let (folder, name) = match listed.rsplit_once('/') {
+                Some((folder, name)) => (format!("{folder}/"), name.to_owned()),
+                None => (String::new(), listed.clone()),
+            };
+            let is_new = file.actions.contains(&FileOp::Created);
+            let name = if is_new { format!("{name} (created)") } else { name };
+            let at = *places.entry(folder.clone()).or_insert_with(|| {
+                folders.push((folder.clone(), Vec::new()));
+                folders.len() - 1
+            });
+            folders[at].1.push(name);
+        }
+        for (folder, names) in folders {
+            match (folder.as_str(), names.as_slice()) {
+                ("", names) => names.iter().for_each(|name| out.push_str(&format!("- {name}\n"))),
+                (folder, [name]) => out.push_str(&format!("- {folder}{name}\n")),
+                (folder, names) => out.push_str(&format!("- {folder}: {}\n", names.join(", "))),
+            }
+        }
+    }
+
+    fn counts(&self, files: &[&FileTouched]) -> String {
+        let mut folders: BTreeMap<String, usize> = BTreeMap::new();
+        for file in files {
+            let listed = self.listed(&file.path);
+            let depth = usize::from(listed.starts_with('/'));
+            let end = listed.match_indices('/').nth(depth).map_or(0, |(at, _)| at + 1);
+            *folders.entry(listed[..end].to_owned()).or_default() += 1;
+        }
+        let mut counts: Vec<(String, usize)> = folders.into_iter().collect();
+        counts.sort_by_key(|(folder, count)| (std::cmp::Reverse(*count), folder.clone()));
+        let shown: Vec<String> = counts
+            .iter()
+            .take(4)
+            .map(|(folder, count)| format!("{} {count}", if folder.is_empty() { "." } else { folder }))
+            .collect();
+        format!("- and {} more: {}\n", files.len(), shown.join(", "))
+    }
+
+    /// A path relative to the root.
+    fn listed(&self, path: &str) -> String {
+        match path.strip_prefix(self.root).filter(|rest| !self.root.is_empty() && !rest.is_empty()) {
+            Some(short) => short.to_owned(),
+            None => path.to_owned(),
+        }
+    }
+
+    fn resolved(&self, path: &str) -> String {
+        if path.starts_with(['/', '~']) { path.to_owned() } else { format!("{}{path}", self.root) }
+    }
+}
+
+fn is_gone(file: &FileTouched) -> bool {
+    matches!(file.actions.last(), Some(FileOp::Deleted | FileOp::Moved))
+}
+
+fn done_to(file: &FileTouched) -> &'static str {
+    match file.actions.as_slice() {
+        actions if actions.contains(&FileOp::Created) => "created",
+        actions if actions.contains(&FileOp::Edited) => "edited",
+        _ => "written",
+    }
+}
+
+/// A file of an item below one of the headings; several for a folder. Empty for a count.
+pub(super) fn files_of(item: &str, root: &str, action: FileOp, message: usize) -> Vec<FileTouched> {
+    if item.starts_with("and ") && item.contains(" more: ") {
+        return Vec::new();
+    }
+    let whole = |listed: &str| match listed.strip_prefix("./") {
+        Some(plain) => format!("{root}{plain}"),
+        None if listed.starts_with(['/', '~']) => listed.to_owned(),
+        None => format!("{root}{listed}"),
+    };
+    let one = |folder: &str, text: &str| {
+        let (listed, rest) = match text.find(" (") {
+            Some(at) => (&text[..at], &text[at + 2..]),
+            None => (text, ""),
+        };
+        let (what, note) = rest.split_once("): ").unwrap_or((rest.trim_end_matches(')'), ""));
+        let own = match what {
+            "created" => FileOp::Created,
+            "edited" => FileOp::Edited,
+            "written" => FileOp::Written,
+            "deleted" => FileOp::Deleted,
+            _ if what.starts_with("moved") => FileOp::Moved,
+            _ => action,
+        };
+        let path = whole(&format!("{folder}{listed}"));
+        FileTouched {
+            message,
+            last_message: message,
+            path,
+            actions: vec![own],
+            times: 1,
+            lines: Vec::new(),
+            changed_in: None,
+            note: Some(note.to_owned()).filter(|note| !note.is_empty()),
+            moved_to: what.strip_prefix("moved to ").map(whole),
+        }
+    };
+    match item.split_once("/: ") {
+        Some((folder, names)) if !folder.contains(" (") => {
+            let folder = format!("{folder}/");
+            names.split(", ").filter(|name| !name.is_empty()).map(|name| one(&folder, name)).collect()
+        }
+        _ => vec![one("", item)],
+    }
+}
+
+/// A command without the change to the root, the cut of its output and the redirections.
+pub(super) fn worth_running(command: &str, root: &str) -> String {
+    let root = root.trim_end_matches('/');
+    let mut text = command.trim();
+    if !root.is_empty() {
+        for lead in [format!("cd {root} && "), format!("cd {root}; "), format!("cd \"{root}\" && "), format!("cd '{root}' && ")] {
+            text = text.strip_prefix(lead.as_str()).unwrap_or(text);
+        }
+    }
+    loop {
+        let before = text;
+        text = text.trim_end();
+        for end in [" 2>&1", " 2>/dev/null", " || true", " > /dev/null"] {
+            text = text.strip_suffix(end).unwrap_or(text);
+        }
+        if let Some((head, last)) = text.rsplit_once(" | ") {
+            let program = last.split_whitespace().next().unwrap_or("");
+            if matches!(program, "tail" | "head" | "cat" | "less" | "tee" | "grep" | "sed" | "cut") {
+                text = head;
+            }
+        }
+        if let Some((head, last)) = text.rsplit_once("; ")
+            && last.starts_with("echo ")
+        {
+            text = head;
+        }
+        if text == before {
+            return text.to_owned();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_shown_without_what_cuts_their_output() {
+        for (command, shown) in [
+            ("cd /r && go test ./... 2>&1 | tail -4", "go test ./..."),
+            ("cd /other && make", "cd /other && make"),
+            ("pytest -q | grep -v x | head -5", "pytest -q"),
+            ("npm test; echo $?", "npm test"),
+        ] {
+            assert_eq!(worth_running(command, "/r/"), shown);
+        }
+    }
+
+    #[test]
+    fn a_list_reads_back() {
+        let found = files_of("src/: a.rs, b.rs (created)", "/r/", FileOp::Edited, 3);
+        let found: Vec<_> = found.iter().map(|file| (file.path.as_str(), file.actions.as_slice())).collect();
+        assert_eq!(found, [("/r/src/a.rs", &[FileOp::Edited][..]), ("/r/src/b.rs", &[FileOp::Created])]);
+        let moved = files_of("internal/tide (moved to internal/current)", "/r/", FileOp::Deleted, 3);
+        assert_eq!(moved[0].moved_to.as_deref(), Some("/r/internal/current"));
+        let edited = files_of("/x/a.rs (edited): the gradient", "/r/", FileOp::Edited, 3);
+        assert_eq!((edited[0].path.as_str(), edited[0].note.as_deref()), ("/x/a.rs", Some("the gradient")));
+        assert!(files_of("and 12 more: src/ 12", "/r/", FileOp::Read, 3).is_empty());
+    }
+}
