@@ -99,6 +99,31 @@ LISTS: list[list[Any]] = [
         {"from": "gpt", "value": '<tool_call>{"name": "f"}</tool_call>'},
         {"from": "tool", "value": "<tool_response>r</tool_response>"},
     ],
+    [  # bedrock_converse
+        {"role": "user", "content": [{"text": "go"}, {"cachePoint": {"type": "default"}}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "b", "name": "f", "input": {"x": 1}}}]},
+        {
+            "role": "user",
+            "content": [{"toolResult": {"toolUseId": "b", "content": [{"json": {"y": 2}}], "status": "error"}}],
+        },
+    ],
+    [  # ai_sdk_ui
+        {"role": "user", "parts": [{"type": "text", "text": "go"}]},
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "tool-f", "toolCallId": "u", "state": "output-available", "input": {}, "output": "r"},
+                {"type": "dynamic-tool", "toolName": "g", "toolCallId": "v", "state": "output-error", "errorText": "e"},
+            ],
+        },
+    ],
+    [  # mistral
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": [{"type": "text", "text": "h"}]}]},
+    ],
+    [  # cohere
+        {"role": "assistant", "tool_plan": "p", "tool_calls": [{"id": "c", "function": {"name": "f"}}]},
+        {"role": "tool", "tool_call_id": "c", "content": [{"type": "document", "document": {"data": {"r": 1}}}]},
+    ],
 ]
 
 #: Entries of each form of a session; the input begins with the number of its row in `Agent::ALL`.

@@ -17,7 +17,9 @@ pub struct RequestContext<N> {
 impl<N: Node> RequestContext<N> {
     /// Reads the context of `count` messages of a format; `member` looks up a member by name.
     pub fn read(member: impl Fn(&str) -> Option<N>, format: Format, count: usize) -> Self {
-        let tools = match member("tools") {
+        // Bedrock has them one level deeper.
+        let configured = || member("toolConfig").filter(|it| it.kind() == Kind::Object)?.get(Key::TOOLS);
+        let tools = match member("tools").or_else(configured) {
             Some(tool) if tool.kind() == Kind::Object => vec![tool],
             Some(tools) if tools.kind() == Kind::Array => items(&tools),
             _ => Vec::new(),
@@ -92,6 +94,8 @@ mod tests {
         assert_eq!(read(r#"{"tools":{"name":"a"}}"#, Format::Anthropic).0, 1);
         assert_eq!(read(r#"{"tools":[{"name":"a"},{"name":"b"}]}"#, Format::Anthropic).0, 2);
         assert_eq!(read(r#"{"tools":"a"}"#, Format::Anthropic).0, 0);
+        let configured = r#"{"toolConfig":{"tools":[{"toolSpec":{"name":"a"}},{"cachePoint":{}}]}}"#;
+        assert_eq!(read(configured, Format::BedrockConverse).0, 2);
     }
 
     #[test]

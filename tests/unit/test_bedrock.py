@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,6 +155,22 @@ def test_an_old_picture_can_be_cleared() -> None:
     assert str(new).count("'image'") == 2
     assert new[2] == said("user", result("s0", "[cleared]"))
     assert codes(new) == codes(messages) == []
+
+
+def test_a_stored_request_has_its_tools_and_system_text(tmp_path: Path) -> None:
+    spec = {"name": "clock", "description": "The time.", "inputSchema": {"json": {"type": "object", "properties": {}}}}
+    tools = [{"toolSpec": spec}, {"cachePoint": {"type": "default"}}]
+    request = {"modelId": "m", "system": [{"text": "Be brief."}], "messages": talk(2), "toolConfig": {"tools": tools}}
+    path = tmp_path / "request.jsonl"
+    path.write_text(json.dumps(request) + "\n", encoding="utf-8")
+    (stored,) = fl.read(path)
+    assert (stored.format, stored.messages) == ("bedrock_converse", talk(2))
+    anthropic = {"name": "clock", "description": "The time.", "input_schema": {"type": "object", "properties": {}}}
+    model = fl.TokenCounter.for_model("claude-sonnet-4-5")
+    counts = [model.count_messages(talk(2), tools=given).total for given in (tools, [anthropic])]
+    assert counts[0] == counts[1] > model.count_messages(talk(2)).total
+    (listed,) = EXACT.count_transcripts(path.read_bytes()).totals
+    assert listed > EXACT.count_messages(talk(2)).total
 
 
 # --- pairs ------------------------------------------------------------------------------------------------

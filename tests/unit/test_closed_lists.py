@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 from typing import get_args
 
@@ -11,6 +12,8 @@ import pytest
 import foldline as fl
 from foldline import _core, typing
 from foldline.errors import ConfigError
+from property.writers import WRITERS
+from reference.counters import FRAMING
 
 MESSAGES = [{"role": "user", "content": "hello"}]
 LISTS = {"FORMATS": _core.FORMATS, "PROVIDERS": _core.PROVIDERS, "ORIGINS": _core.ORIGINS, "ENCODINGS": _core.ENCODINGS}
@@ -62,6 +65,19 @@ def test_every_policy_is_accepted_and_documented() -> None:
 @pytest.mark.parametrize("thinking", get_args(typing.Thinking))
 def test_every_treatment_of_thinking_is_accepted(thinking: str) -> None:
     assert fl.plan(MESSAGES, fl.KeepMessages(1), thinking=thinking).actions == ["keep"]
+
+
+def test_every_format_is_in_the_lists_that_name_formats() -> None:
+    root = Path(__file__).resolve().parents[2]
+    schema = json.loads((root / "docs" / "plan.schema.json").read_text(encoding="utf-8"))
+    assert tuple(schema["properties"]["format"]["enum"]) == _core.FORMATS
+    documented = (root / "docs" / "api.md").read_text(encoding="utf-8")
+    assert "| formats | " + ", ".join(f"`{name}`" for name in _core.FORMATS) + " |" in documented
+    assert "| providers | " + ", ".join(f"`{name}`" for name in _core.PROVIDERS) + " |" in documented
+    explained = fl.plan.__doc__ or ""
+    assert all(f'``"{name}"``' in explained for name in _core.FORMATS)
+    # pi has recorded sessions; every other format is written by a generator of the property tests.
+    assert {*WRITERS, "pi"} == {*_core.FORMATS} == {*FRAMING, "pi"}
 
 
 @pytest.mark.parametrize("format", _core.FORMATS)

@@ -179,6 +179,7 @@ def test_what_was_ignored_is_reported() -> None:
     for messages, index in (
         ([openai_call(), openai_result(), picture], 2),
         ([picture, openai_call(), openai_result()], 0),
+        ([{"role": "developer", "content": "a"}, picture, openai_call(), openai_result()], 1),
         ([user(), assistant([*picture["content"]], tool_calls=openai_call()["tool_calls"])], 1),
     ):
         found = fl.detect_format(messages)

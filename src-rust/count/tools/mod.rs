@@ -1,9 +1,10 @@
 //! Tool schemas: read from any provider's shape, written in the form that models receive.
 //!
 //! A tool has the shape of OpenAI (`{"type": "function", "function": {…}}`, or flat), of Anthropic (`{"name",
-//! "description", "input_schema"}`) or of Gemini (`{"functionDeclarations": […]}`). Models do not receive that JSON:
-//! OpenAI writes TypeScript ([`namespace`]), Anthropic and Gemini a form that costs a fixed factor more than compact
-//! JSON. Any other tool, one that runs at the provider, is counted by its JSON text and makes the count an estimate.
+//! "description", "input_schema"}`), of Gemini (`{"functionDeclarations": […]}`) or of Bedrock (`{"toolSpec": {…}}`).
+//! Models do not receive that JSON: OpenAI writes TypeScript ([`namespace`]), Anthropic and Gemini a form that costs a
+//! fixed factor more than compact JSON. Any other tool, one that runs at the provider, is counted by its JSON text and
+//! makes the count an estimate.
 
 pub mod namespace;
 mod value;
@@ -104,7 +105,14 @@ fn read_tool<N: Node>(node: &N, read: &mut Vec<Tool>) -> Result<()> {
         }
         return Ok(());
     }
-    let inner = tool.get("function").filter(|inner| matches!(inner, Value::Object(_))).unwrap_or(&tool);
+    if let [(only, _)] = tool.members()
+        && only == "cachePoint"
+    {
+        // A mark of Bedrock for the prompt cache, which costs nothing.
+        return Ok(());
+    }
+    let held = ["function", "toolSpec"].into_iter().find_map(|key| tool.get(key));
+    let inner = held.filter(|inner| matches!(inner, Value::Object(_))).unwrap_or(&tool);
     let is_deferred = tool.get("defer_loading") == Some(&Value::Bool(true));
     read.push(Tool { json, function: function(inner), is_deferred });
     Ok(())
@@ -116,7 +124,9 @@ fn function(declaration: &Value) -> Option<Function> {
         ["parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"];
     let name = declaration.get("name")?.as_str()?;
     let kind = declaration.get("type").and_then(Value::as_str);
+    let of_bedrock = declaration.get("inputSchema").and_then(|schema| schema.get("json"));
     let schema = SCHEMAS.iter().find_map(|key| Some((*key, declaration.get(key)?)));
+    let schema = schema.or_else(|| Some(("inputSchema", of_bedrock?)));
     if schema.is_none() && kind.is_some_and(|kind| kind != "function" && kind != "custom") {
         return None;
     }
@@ -140,6 +150,7 @@ mod tests {
     #[test]
     fn every_provider_s_shape_is_the_same_function() {
         let schema = r#"{"type":"object","properties":{"a":{"type":"string"}}}"#;
+        let mark = r#"{"cachePoint":{"type":"default"}}"#;
         let shapes = [
             format!(
                 r#"[{{"type":"function","function":{{"name":"f","description":"d","parameters":{schema}}}}}]"#
@@ -151,6 +162,9 @@ mod tests {
             ),
             format!(
                 r#"[{{"functionDeclarations":[{{"name":"f","description":"d","parametersJsonSchema":{schema}}}]}}]"#
+            ),
+            format!(
+                r#"[{{"toolSpec":{{"name":"f","description":"d","inputSchema":{{"json":{schema}}}}}}},{mark}]"#
             ),
         ];
         let functions: Vec<_> = shapes.iter().map(|shape| read(shape).remove(0).function.unwrap()).collect();

@@ -242,7 +242,7 @@ pub(super) struct Candidates {
     telling: Option<(usize, Reason)>,
     /// The first message with a clue that was ignored, and what it suggested.
     contradiction: Option<(usize, FormatSet)>,
-    /// The first message that suggested something, by index.
+    /// The last message whose clue was followed.
     suggesting: usize,
 }
 
@@ -333,7 +333,8 @@ impl Candidates {
             Some((i, clue.against)).filter(|(_, set)| *set != NONE && is_ignored(*set))
         };
         self.contradiction = self.contradiction.or(found);
-        if was_suggested == ANY || is_ignored(was_suggested) {
+        let is_narrower = self.suggested != was_suggested.and(self.left);
+        if is_narrower && clue.reason != Reason::Plain && !is_ignored(clue.suggested) {
             self.suggesting = i;
         }
     }
