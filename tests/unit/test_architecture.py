@@ -309,7 +309,7 @@ MODULES = {
     "batch": "compactor _fragments _answers cache ray",
     "_cli": """
         progress sources inputs databases parquet restore fold_file estimate models finalize workers ray runs options
-        run trim commands
+        run trim known_models commands
     """,
     "cli": "",
     "__main__": "",
