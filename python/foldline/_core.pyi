@@ -74,6 +74,7 @@ __all__ = [
     "meters",
     "model_all",
     "model_lookup",
+    "model_missing",
     "model_register",
     "model_unregister",
     "not_a_list",
@@ -649,6 +650,7 @@ def document_ranges(document: bytes) -> tuple[list[tuple[int, int]], list[tuple[
 def assemble_session(kind: str, entries: list[Any]) -> dict[str, Any]: ...
 def model_lookup(model: str) -> dict[str, Any] | None: ...
 def model_all() -> list[dict[str, Any]]: ...
+def model_missing(model: str) -> str | None: ...
 def model_register(
     name: str,
     *,

@@ -21,7 +21,8 @@ use crate::count::by_part::ByPart;
 use crate::count::counter::{self, CountKind, Counter, CustomCounter, MessageCounts};
 use crate::count::estimate::auto::AutoCounter;
 use crate::count::estimate::formula::Heuristic;
-use crate::count::files::{self, counter::FileCounter};
+use crate::count::files::counter::FileCounter;
+use crate::count::files::load::is_tokenizer_path;
 use crate::count::framing::ToolPlacement;
 use crate::count::memo::cached::Cached;
 use crate::count::messages::read;
@@ -89,7 +90,7 @@ impl TokenCounter {
             let name = path_of(spec).ok_or_else(|| exception(py, unknown_spec(spec)))?;
             return Ok(TokenCounter { counter: callable_counter(&load.call1((&name,))?), name, model: None });
         }
-        if let Some(name) = path_of(spec).filter(|name| files::is_tokenizer_path(name) || !is_text(spec)) {
+        if let Some(name) = path_of(spec).filter(|name| is_tokenizer_path(name) || !is_text(spec)) {
             let open = || FileCounter::open(Path::new(&name));
             let counter = py.detach(open).map_err(|error| exception(py, error))?;
             return Ok(TokenCounter { counter: Box::new(Cached::new(counter)), name, model: None });

@@ -16,6 +16,12 @@ pub(super) fn model_lookup<'py>(py: Python<'py>, model: Text) -> PyResult<Option
     models::lookup(&model.0).map(|model| fields(py, &model)).transpose()
 }
 
+/// The tokenizer file that is missing to count with a model; None if nothing is.
+#[pyfunction]
+pub(super) fn model_missing(py: Python<'_>, model: Text) -> PyResult<Option<String>> {
+    models::lookup(&model.0).ok_or_else(|| unknown_model(py)).map(|known| known.missing(&model.0))
+}
+
 /// All known models, as dicts of their fields.
 #[pyfunction]
 pub(super) fn model_all(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {

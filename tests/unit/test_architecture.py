@@ -316,7 +316,7 @@ MODULES = {
     """,
     "_cli": """
         progress sources inputs databases parquet restore fold_file estimate models finalize workers ray runs options
-        run trim commands
+        run trim known_models commands
     """,
     "cli": "",
     "__main__": "",

@@ -19,6 +19,7 @@ from foldline._beside import system_beside, tools_beside
 from foldline._cli.databases import database_sources
 from foldline._cli.estimate import predict
 from foldline._cli.fold_file import BOOKKEEPING
+from foldline._cli.known_models import models_command
 from foldline._cli.models import make_predictor, make_summarizer
 from foldline._cli.options import (
     PATHS,
@@ -121,6 +122,7 @@ def _cli() -> None:
 
 _cli.add_command(restore)
 _cli.add_command(trim_command)
+_cli.add_command(models_command)
 
 
 _paths_argument = click.argument("paths", type=PATHS, nargs=-1, required=True, metavar="PATH…", callback=checked_paths)

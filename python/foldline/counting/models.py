@@ -15,14 +15,15 @@ Examples:
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from foldline._core import model_all, model_lookup, model_register, model_unregister
+from foldline._core import model_all, model_lookup, model_missing, model_register, model_unregister
 from foldline.errors import ConfigError, UnknownModelError
 from foldline.typing import CountKind
 
-__all__ = ["LONG_CONTEXT_BETA", "Model", "context_limit", "known", "lookup", "register", "unregister"]
+__all__ = ["LONG_CONTEXT_BETA", "Model", "context_limit", "known", "lookup", "missing", "register", "unregister"]
 
 #: Prefix of the beta flag that widens the window of Sonnet models to a million tokens (Anthropic, 2025-08).
 LONG_CONTEXT_BETA = "context-1m-"
@@ -39,8 +40,10 @@ class Model:
         name: Its name, or the prefix shared by its dated and suffixed names.
         provider: The provider: ``openai``, ``anthropic``, ``google``, or a registered name.
         family: Models with the same framing: ``gpt-4o``, ``gpt-5``, ``gpt-4``, ``gpt-oss``, ``gpt-6``, ``claude``,
-            ``claude-4.7``, ``gemini``; ``plain`` if the dialect of the messages decides.
-        encoding: Encoding used for counting: the model's own, or the one its count is fitted to.
+            ``claude-4.7``, ``gemini``; ``chatml``, ``llama``, ``deepseek``, ``mistral``, ``gemma``, ``open`` for open
+            models, whose templates are estimated; ``plain`` if the dialect of the messages decides.
+        encoding: What counts its texts: the model's encoding, or the one its count is fitted to; the vocabulary of an
+            open model, whose tokenizer file is needed; or the path of a tokenizer file.
         context_window: Tokens of input and output together, if known.
         max_output_tokens: Most tokens of output, if known.
         kind: Accuracy of its counts: ``exact``, ``calibrated`` or ``estimated``.
@@ -126,6 +129,7 @@ def register(
     provider: str | None = None,
     family: str | None = None,
     encoding: str | None = None,
+    tokenizer: str | os.PathLike[str] | None = None,
     context_window: int | None = None,
     max_output_tokens: int | None = None,
     checked: str | None = None,
@@ -140,16 +144,22 @@ def register(
         like: A known model that supplies the values not given here.
         provider: The provider.
         family: A family of `Model.family`. Default: by the dialect of the messages.
-        encoding: Encoding used for counting; required without ``like``.
+        encoding: Encoding or vocabulary used for counting; required without ``like`` and ``tokenizer``.
+        tokenizer: A tokenizer file or a model's folder, instead of an encoding. It is read at the first count.
         context_window: Tokens of input and output together.
         max_output_tokens: Most tokens of output.
         checked: Date of the check. Default: today.
 
     Raises:
-        ConfigError: An unknown encoding or family, an empty name, neither ``encoding`` nor ``like``, a window or
+        ConfigError: An unknown encoding or family, an empty name, none of ``encoding``, ``tokenizer`` and ``like`` or
+            both of the first, a path that is neither a tokenizer file nor a folder, a window or
             output that is not a whole number from 1 to 2^32.
         UnknownModelError: ``like`` is unknown.
     """
+    if tokenizer is not None:
+        if encoding is not None:
+            raise ConfigError("give an encoding or a tokenizer, not both", code="two_encodings", path="tokenizer")
+        encoding = os.fspath(tokenizer)
     model_register(
         name,
         like=like,
@@ -165,6 +175,15 @@ def register(
 def unregister(name: str) -> bool:
     """Removes a registered model; whether it was registered. The built-in table is unchanged."""
     return model_unregister(name)
+
+
+def missing(model: str) -> str | None:
+    """The tokenizer file that is missing to count with a model, and where it is looked for; None if nothing is.
+
+    Raises:
+        UnknownModelError: The model is unknown.
+    """
+    return model_missing(model)
 
 
 def known() -> list[Model]:

@@ -1,6 +1,6 @@
 //! Added tokens: texts that are one token wherever they occur, found before anything else is done.
 
-use super::unsupported;
+use super::problem::unsupported;
 use crate::error::Result;
 use aho_corasick::{AhoCorasick, MatchKind};
 
@@ -42,11 +42,6 @@ impl AddedTokens {
             .build(tokens.iter().map(|token| &token.content))
             .map_err(|_| unsupported("a set of so many added tokens"))?;
         Ok(Some(AddedTokens { automaton, tokens }))
-    }
-
-    /// The tokens of the set.
-    pub(crate) fn tokens(&self) -> &[AddedToken] {
-        &self.tokens
     }
 
     /// Calls `each` for the parts of the text in order: `Some` for text between added tokens, `None` for a token.

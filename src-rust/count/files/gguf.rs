@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::added::{AddedToken, AddedTokens};
+use super::added::AddedToken;
 use super::hf;
-use super::parts::Steps;
+use super::problem::{bad, unsupported};
 use super::sentencepiece::{self, BYTE, CONTROL, NORMAL, Piece, USER_DEFINED};
-use super::tokenizer::{Prefix, Tokenizer};
-use super::{bad, unsupported};
+use super::steps::Steps;
+use super::tokenizer::Prefix;
+use super::vocabulary::Draft;
 use crate::count::pretokenize::Pattern;
 use crate::error::Result;
 
@@ -139,7 +140,7 @@ fn pattern_of(name: &str) -> Option<(Pattern, bool)> {
 ///
 /// # Errors
 /// `bad_tokenizer` for a damaged file, `unsupported_tokenizer` for a model or pattern that the engine lacks.
-pub(crate) fn read(file: &[u8]) -> Result<Tokenizer> {
+pub(crate) fn read(file: &[u8]) -> Result<Draft> {
     let found = metadata(file).ok_or_else(|| bad("the file is not a GGUF file"))?;
     let text = |name: &str| match found.get(name) {
         Some(Value::Text(text)) => std::str::from_utf8(text).unwrap_or_default(),
@@ -208,8 +209,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Tokenizer> {
             let steps = Steps { pattern: Some(pattern), prefix: Prefix::Never, is_composed: false };
             let entries: Vec<(&str, u32)> = tokens.iter().copied().zip(0..).collect();
             let model = hf::Bpe { entries: &entries, merges: &merges, ignore_merges, byte_fallback: false };
-            let raw = AddedTokens::new(added.collect())?;
-            hf::build(&model, steps, raw, None)
+            hf::build(&model, steps, added.collect(), Vec::new())
         }
         other => Err(unsupported(&format!("the model {other:?} of GGUF"))),
     }

@@ -8,13 +8,13 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::added::{AddedToken, AddedTokens};
+use super::added::AddedToken;
 use super::merges::{self, Id, Merged};
-use super::parts::{self, Steps};
-use super::tokenizer::{Cuts, Tokenizer};
-use super::vocabulary::{Tables, is_merged, is_never_in_text};
-use super::words::Characters;
-use super::{bad, normalize, unsupported};
+use super::normalize;
+use super::problem::{bad, unsupported};
+use super::steps::{self, Steps};
+use super::tokenizer::{Cuts, Prefix};
+use super::vocabulary::{Draft, Proof, character_tokens, is_never_in_text};
 use crate::error::Result;
 
 /// The parts of the file that decide a count. Truncation, padding, post-processor and decoder do not.
@@ -183,7 +183,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Model<'a> {
 ///
 /// # Errors
 /// `bad_tokenizer` for a file of another form, `unsupported_tokenizer` for a part that the engine does not know.
-pub(crate) fn read(file: &[u8]) -> Result<Tokenizer> {
+pub(crate) fn read(file: &[u8]) -> Result<Draft> {
     let file: File<'_> = serde_json::from_slice(file).map_err(|_| bad("the file is not a tokenizer.json"))?;
     let model = file.model;
     match model.kind.as_deref() {
@@ -194,7 +194,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Tokenizer> {
     if let Some(name) = model.unsupported.first() {
         return Err(unsupported(&format!("the member {name:?} of the model")));
     }
-    let steps = parts::steps(&file.normalizer, &file.pre_tokenizer)?;
+    let steps = steps::steps(&file.normalizer, &file.pre_tokenizer)?;
     let entries: Vec<(&str, Id)> = model.vocab.iter().map(|(token, id)| (&**token, *id)).collect();
     let merges: Vec<(&str, &str)> =
         model.merges.iter().map(|Merge(left, right)| (&**left, &**right)).collect();
@@ -223,9 +223,9 @@ pub(crate) struct Bpe<'a> {
 pub(crate) fn build(
     model: &Bpe<'_>,
     steps: Steps,
-    raw: Option<AddedTokens>,
-    normalized: Option<AddedTokens>,
-) -> Result<Tokenizer> {
+    raw: Vec<AddedToken>,
+    normalized: Vec<AddedToken>,
+) -> Result<Draft> {
     let ids: FxHashMap<&str, Id> = model.entries.iter().copied().collect();
     let mut by_id: Vec<Option<&str>> = vec![None; model.entries.len().saturating_mul(2).saturating_add(1024)];
     for (token, id) in model.entries {
@@ -249,10 +249,10 @@ pub(crate) fn build(
         .ok_or_else(|| bad("a merge of tokens that the vocabulary does not have"))?;
     let merged = merges::order(&merges, by_id.len())?;
     let named = |id: Id| by_id.get(id as usize).copied().flatten().unwrap_or_default();
-    let (vocab, cuts) = match steps.pattern {
+    let (tokens, proof, cuts) = match steps.pattern {
         Some(pattern) => {
-            let vocab = byte_tables(&ids, &merged, &named, model.ignore_merges)?;
-            (vocab, Cuts::Pattern(pattern))
+            let (tokens, proof) = byte_tokens(&ids, &merged, &named, model.ignore_merges)?;
+            (tokens, proof, Cuts::Pattern(pattern))
         }
         None if model.byte_fallback && !model.ignore_merges => {
             for byte in 0..=u8::MAX {
@@ -262,19 +262,19 @@ pub(crate) fn build(
             }
             let tokens = merged.iter().filter(|merged| merged.is_reachable).map(|merged| named(merged.id));
             let base = ids.keys().copied().filter(|token| token.chars().nth(1).is_none());
-            let (tables, characters) = character_tables(base, tokens)?;
-            (tables.leak()?, Cuts::Words(Box::new(characters)))
+            let (tokens, _, characters) = character_tokens(base, tokens)?;
+            (tokens, Proof::Given, Cuts::Words(Box::new(characters)))
         }
         None => return Err(unsupported("a model on characters without byte fallback")),
     };
     let (is_composed, prefix) = (steps.is_composed, steps.prefix);
-    Ok(Tokenizer { vocab, cuts, is_composed, prefix, raw, normalized })
+    Ok(Draft { tokens, proof, cuts, is_composed, prefix, raw, normalized })
 }
 
 /// The added tokens, by what they are searched in.
 struct Sets {
-    raw: Option<AddedTokens>,
-    normalized: Option<AddedTokens>,
+    raw: Vec<AddedToken>,
+    normalized: Vec<AddedToken>,
 }
 
 impl Sets {
@@ -294,7 +294,7 @@ impl Sets {
             }
             if in_normalized && steps.pattern.is_none() && !found.is_special {
                 // The text is searched with its spaces in place of the marks, without the prefix.
-                let is_prefixed = steps.prefix != super::tokenizer::Prefix::Never;
+                let is_prefixed = steps.prefix != Prefix::Never;
                 if is_prefixed {
                     return Err(unsupported("an added token in normalized text with a prefix"));
                 }
@@ -302,17 +302,17 @@ impl Sets {
             }
             if in_normalized { normalized.push(found) } else { raw.push(found) }
         }
-        Ok(Sets { raw: AddedTokens::new(raw)?, normalized: AddedTokens::new(normalized)? })
+        Ok(Sets { raw, normalized })
     }
 }
 
-/// The tables of a byte-level model.
-fn byte_tables<'a>(
+/// The tokens of a byte-level model in the order of their ranks.
+fn byte_tokens<'a>(
     ids: &FxHashMap<&'a str, Id>,
     merged: &[Merged],
     named: &impl Fn(Id) -> &'a str,
     ignore_merges: bool,
-) -> Result<crate::count::tables::vocab::Vocab> {
+) -> Result<(Vec<Vec<u8>>, Proof)> {
     let letters = Letters::new();
     let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
     for (byte, token) in tokens.iter().enumerate() {
@@ -333,52 +333,7 @@ fn byte_tables<'a>(
         others.sort_unstable();
         tokens.extend(others.into_iter().filter_map(bytes_of).filter(|bytes| bytes.len() > 1));
     }
-    let whole: Vec<Vec<u8>> = tokens.get(first_whole..).unwrap_or_default().to_vec();
-    let vocab = Tables::new(tokens)?.leak()?;
-    if whole.iter().any(|token| is_merged(&vocab, token)) {
-        return Err(unsupported("a token that is reached by other merges than its own"));
-    }
-    Ok(vocab)
-}
-
-/// The tables of a model on characters, which are its first merges: those of their bytes. `tokens` are in the order of
-/// their ranks, with marks for spaces.
-pub(crate) fn character_tables<'a>(
-    base: impl Iterator<Item = &'a str>,
-    tokens: impl Iterator<Item = &'a str>,
-) -> Result<(Tables, Characters)> {
-    let mut characters = Characters::new();
-    let mut wide: Vec<char> = Vec::new();
-    for token in base {
-        for c in token.chars() {
-            if !characters.contains(c as u32) {
-                characters.insert(c);
-                wide.extend((c.len_utf8() > 1 && c != '\u{2581}').then_some(c));
-            }
-        }
-    }
-    wide.sort_unstable();
-    let mut all: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
-    // Shorter beginnings first, so that no bytes of a character are merged with others.
-    for len in 2..=4 {
-        let beginning = |c: &char| c.encode_utf8(&mut [0; 4]).as_bytes().get(..len).map(<[u8]>::to_vec);
-        // The characters are sorted, so that equal beginnings are adjacent.
-        let mut beginnings: Vec<Vec<u8>> = wide.iter().filter_map(beginning).collect();
-        beginnings.dedup();
-        all.extend(beginnings);
-    }
-    for token in tokens {
-        if token.contains(' ') || token.chars().nth(1).is_none() {
-            continue;
-        }
-        if token.chars().any(|c| c as u32 >= 0x80 && !characters.contains(c as u32)) {
-            return Err(unsupported("a token with a character that is not in the vocabulary"));
-        }
-        let spaced = token.replace('\u{2581}', " ");
-        characters.join_all(&spaced);
-        all.push(spaced.into_bytes());
-    }
-    Ok((Tables::new(all)?, characters))
+    Ok((tokens, Proof::NotMerged { from: first_whole }))
 }
 
 /// The letters that stand for bytes in a byte-level vocabulary: printable Latin-1 characters for themselves, and those

@@ -5,8 +5,10 @@ use std::sync::{PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
 
+use super::problem::{bad, unsupported};
 use super::tokenizer::Tokenizer;
-use super::{bad, gguf, hf, sentencepiece, tekken, tiktoken, unsupported};
+use super::vocabulary::{Draft, tables};
+use super::{gguf, hf, sentencepiece, tekken, tiktoken};
 use crate::error::{Error, Result};
 
 /// Largest file that is read: five times that of the largest known vocabularies.
@@ -56,13 +58,21 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
         return Ok(known);
     }
     drop(known);
-    let tokenizer = read(&bytes)?;
+    let tokenizer = draft(&bytes)?.finish()?;
     let mut loaded = LOADED.write().unwrap_or_else(PoisonError::into_inner);
     Ok(loaded.get_or_insert_default().entry(hash).or_insert_with(|| Box::leak(Box::new(tokenizer))))
 }
 
+/// Checks a file as [`load`] reads it, without keeping its tables. For tests with files of strangers.
+///
+/// # Errors
+/// Those of [`load`].
+pub fn check(bytes: &[u8]) -> Result<()> {
+    draft(bytes).and_then(|draft| tables(&draft.tokens)).map(|_| ())
+}
+
 /// Recognises a file by its content and reads it.
-pub(crate) fn read(bytes: &[u8]) -> Result<Tokenizer> {
+fn draft(bytes: &[u8]) -> Result<Draft> {
     let text = bytes.trim_ascii_start();
     if text.starts_with(b"{") {
         // Tekken's configuration stands first; `tokenizer.json` has no member of that name.

@@ -18,7 +18,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::unsupported;
+use super::problem::unsupported;
 use crate::error::{Error, Result};
 
 /// The id of a token in its file.

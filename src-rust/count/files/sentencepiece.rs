@@ -3,11 +3,10 @@
 //! The file is a protobuf message; the few fields that decide a count are read here. Merging ranks pairs by the score of
 //! the piece that they join to, which is a rank by bytes.
 
-use super::added::{AddedToken, AddedTokens};
-use super::hf::character_tables;
-use super::tokenizer::{Cuts, Prefix, Tokenizer};
-use super::vocabulary::is_merged;
-use super::{bad, unsupported};
+use super::added::AddedToken;
+use super::problem::{bad, unsupported};
+use super::tokenizer::{Cuts, Prefix};
+use super::vocabulary::{Draft, Proof, character_tokens};
 use crate::error::Result;
 
 /// A field of a message: its number and its value.
@@ -92,7 +91,7 @@ pub(crate) struct Piece {
 ///
 /// # Errors
 /// `bad_tokenizer` for a damaged file, `unsupported_tokenizer` for a model or normalization that the engine lacks.
-pub(crate) fn read(file: &[u8]) -> Result<Tokenizer> {
+pub(crate) fn read(file: &[u8]) -> Result<Draft> {
     let mut pieces = Vec::new();
     let (mut model_type, mut byte_fallback) = (1, false);
     let (mut dummy_prefix, mut strips_spaces, mut marks_spaces) = (true, true, true);
@@ -161,7 +160,7 @@ fn read_piece(message: &[u8]) -> Result<Piece> {
 ///
 /// # Errors
 /// `unsupported_tokenizer`.
-pub(crate) fn from_pieces(pieces: &[Piece], prefix: Prefix) -> Result<Tokenizer> {
+pub(crate) fn from_pieces(pieces: &[Piece], prefix: Prefix) -> Result<Draft> {
     if pieces.iter().any(|piece| piece.kind == UNUSED) {
         return Err(unsupported("an unused piece"));
     }
@@ -179,22 +178,9 @@ pub(crate) fn from_pieces(pieces: &[Piece], prefix: Prefix) -> Result<Tokenizer>
     if merges().zip(merges().skip(1)).any(|(a, b)| a.score == b.score) {
         return Err(unsupported("two pieces of one score"));
     }
-    let base = || ranked.iter().map(|piece| &*piece.text).filter(|text| text.chars().nth(1).is_none());
-    let texts = || ranked.iter().filter(|piece| piece.kind == NORMAL).map(|piece| &*piece.text);
-    let (tables, characters) = character_tables(base(), texts())?;
-    // A text that merging does not reach is not one token; it never forms in another text either.
-    let vocab = tables.leak()?;
-    let is_reachable = |text: &&str| {
-        let spaced = text.replace('\u{2581}', " ");
-        text.chars().nth(1).is_none() || is_merged(&vocab, spaced.as_bytes())
-    };
-    let reachable: Vec<&str> = texts().filter(is_reachable).collect();
-    let (vocab, characters) = if reachable.len() == texts().count() {
-        (vocab, characters)
-    } else {
-        let (tables, characters) = character_tables(base(), reachable.into_iter())?;
-        (tables.leak()?, characters)
-    };
+    let base = ranked.iter().map(|piece| &*piece.text).filter(|text| text.chars().nth(1).is_none());
+    let texts = ranked.iter().filter(|piece| piece.kind == NORMAL).map(|piece| &*piece.text);
+    let (tokens, from, characters) = character_tokens(base, texts)?;
     let added = ranked.iter().filter(|piece| piece.kind == USER_DEFINED).map(|piece| AddedToken {
         content: piece.text.replace('\u{2581}', " "),
         is_special: false,
@@ -202,13 +188,13 @@ pub(crate) fn from_pieces(pieces: &[Piece], prefix: Prefix) -> Result<Tokenizer>
         strips_right: false,
         is_word: false,
     });
-    let added = AddedTokens::new(added.collect())?;
-    Ok(Tokenizer {
-        vocab,
+    Ok(Draft {
+        tokens,
+        proof: Proof::Merged { from },
         cuts: Cuts::Words(Box::new(characters)),
         is_composed: false,
         prefix,
-        raw: None,
-        normalized: added,
+        raw: Vec::new(),
+        normalized: added.collect(),
     })
 }

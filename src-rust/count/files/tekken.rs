@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::parts::pattern_of;
-use super::tokenizer::Tokenizer;
-use super::{bad, base64, tiktoken, unsupported};
+use super::problem::{bad, unsupported};
+use super::steps::pattern_of;
+use super::vocabulary::Draft;
+use super::{base64, tiktoken};
 use crate::error::Result;
 
 #[derive(Deserialize)]
@@ -34,7 +35,7 @@ struct Token<'a> {
 ///
 /// # Errors
 /// `bad_tokenizer` for a file of another form, `unsupported_tokenizer` for an unknown pattern.
-pub(crate) fn read(file: &[u8]) -> Result<Tokenizer> {
+pub(crate) fn read(file: &[u8]) -> Result<Draft> {
     let file: File<'_> = serde_json::from_slice(file).map_err(|_| bad("the file is not a tekken.json"))?;
     let config = file.config;
     let count = config.default_vocab_size.checked_sub(config.default_num_special_tokens);

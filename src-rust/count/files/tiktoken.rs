@@ -1,14 +1,14 @@
 //! `.tiktoken`: a line for each token, its bytes in base64 and its rank. The file has no split pattern.
 
 use super::base64;
-use super::tokenizer::{Cuts, Prefix, Tokenizer};
-use super::vocabulary::{Tables, is_never_in_text};
-use super::{bad, unsupported};
+use super::problem::{bad, unsupported};
+use super::tokenizer::{Cuts, Prefix};
+use super::vocabulary::{Draft, Proof, is_never_in_text};
 use crate::count::pretokenize::Pattern;
 use crate::error::Result;
 
 /// A tokenizer of ranked bytes with a pattern, as tiktoken defines it: without normalization and added tokens.
-pub(crate) fn tokenizer(tokens: Vec<Vec<u8>>, pattern: Pattern) -> Result<Tokenizer> {
+pub(crate) fn tokenizer(tokens: Vec<Vec<u8>>, pattern: Pattern) -> Result<Draft> {
     let mut has_byte = [false; 256];
     for token in &tokens {
         if let [byte] = **token {
@@ -18,13 +18,14 @@ pub(crate) fn tokenizer(tokens: Vec<Vec<u8>>, pattern: Pattern) -> Result<Tokeni
     if (0..=u8::MAX).any(|byte| !has_byte[usize::from(byte)] && !is_never_in_text(byte)) {
         return Err(unsupported("a vocabulary without a token for every byte"));
     }
-    Ok(Tokenizer {
-        vocab: Tables::new(tokens)?.leak()?,
+    Ok(Draft {
+        tokens,
+        proof: Proof::Given,
         cuts: Cuts::Pattern(pattern),
         is_composed: false,
         prefix: Prefix::Never,
-        raw: None,
-        normalized: None,
+        raw: Vec::new(),
+        normalized: Vec::new(),
     })
 }
 

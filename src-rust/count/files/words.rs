@@ -62,18 +62,6 @@ impl Characters {
         let pair = usize::from(last) << 8 | usize::from(first);
         self.joined.get(pair / WORD).is_some_and(|word| word >> (pair % WORD) & 1 != 0)
     }
-
-    /// The words of both sets, for a cache file.
-    pub(crate) fn words(&self) -> [&[u64]; 2] {
-        [&self.known, &self.joined]
-    }
-
-    /// The inverse of [`Characters::words`]; `None` for other lengths.
-    pub(crate) fn from_words(known: Vec<u64>, joined: Vec<u64>) -> Option<Characters> {
-        let empty = Characters::new();
-        let fits = known.len() == empty.known.len() && joined.len() == empty.joined.len();
-        fits.then_some(Characters { known, joined })
-    }
 }
 
 /// The cutter of a vocabulary.

@@ -7,7 +7,7 @@ use super::vocabularies::Vocabulary;
 use crate::count::bpe::counter::ExactCounter;
 use crate::count::counter::{CountKind, Counter, Interrupt};
 use crate::count::files::counter::FileCounter;
-use crate::count::files::is_tokenizer_path;
+use crate::count::files::load::is_tokenizer_path;
 use crate::count::framing::media::PictureRule;
 use crate::count::framing::{Accuracy, Family, FramingCost, scaled};
 use crate::error::Result;

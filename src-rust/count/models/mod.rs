@@ -18,7 +18,7 @@ use std::sync::{PoisonError, RwLock};
 
 use self::vocabularies::Vocabulary;
 use super::bpe::encoding::Encoding;
-use super::files::is_tokenizer_path;
+use super::files::load::is_tokenizer_path;
 use super::framing::media::PictureRule;
 use super::framing::{Accuracy, Family};
 use crate::error::{Error, Result};

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::problem::unsupported;
 use super::tokenizer::Prefix;
-use super::unsupported;
 use crate::count::pretokenize::Pattern;
 use crate::error::Result;
 

@@ -1,0 +1,14 @@
+//! The errors of tokenizer files.
+
+use crate::error::Error;
+
+/// The error for a file whose tokenizer is understood by its own package, but not by the engine. `what` names the part.
+pub(crate) fn unsupported(what: &str) -> Error {
+    let detail = format!("{what} is not supported by the engine; count with engine=\"hf\" (extra hf)");
+    Error::config("unsupported_tokenizer", "counter", detail)
+}
+
+/// The error for a file that is not a tokenizer, or is damaged. `what` says what is wrong.
+pub(crate) fn bad(what: &str) -> Error {
+    Error::config("bad_tokenizer", "counter", what)
+}

@@ -1,0 +1,221 @@
+"""The other formats of tokenizers: SentencePiece, tekken, GGUF, against the packages that own them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foldline as fl
+from foldline.errors import ConfigError
+from tests.unit.test_tokenizer_files import CORPUS, PATTERNS, reference, save, split, texts, train
+
+sentencepiece = pytest.importorskip("sentencepiece")
+tiktoken = pytest.importorskip("tiktoken")
+
+
+def piece_model(folder: Path, **options: Any) -> Path:
+    """A SentencePiece model of the shape of Mistral's (with a prefix) or Gemma's."""
+    sentences = [line for text in CORPUS * 3 for line in text.split("\n") if line]
+    written = io.BytesIO()
+    settings: dict[str, Any] = {
+        "model_type": "bpe",
+        "vocab_size": 560,
+        "byte_fallback": True,
+        "normalization_rule_name": "identity",
+        "remove_extra_whitespaces": False,
+        "add_dummy_prefix": True,
+        "allow_whitespace_only_pieces": True,
+        "hard_vocab_limit": False,
+        "minloglevel": 2,
+    }
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences), model_writer=written, **(settings | options)
+    )
+    path = folder / "tokenizer.model"
+    path.write_bytes(written.getvalue())
+    return path
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"add_dummy_prefix": False},
+        {"user_defined_symbols": ["<turn>", "▁▁", "▁▁▁▁", "\n\n", "\n", "<think>"], "add_dummy_prefix": False},
+        {"user_defined_symbols": ["<turn>", "▁▁▁"], "control_symbols": ["<ctrl>"]},
+    ],
+    ids=["prefix", "no prefix", "user-defined", "user-defined with prefix"],
+)
+def test_a_sentencepiece_model_counts_like_its_package(options: dict[str, Any], tmp_path: Path) -> None:
+    path = piece_model(tmp_path, **options)
+    model = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    counter = fl.TokenCounter(path)
+    more = ["<turn>", "<turn>a<turn>", " <turn> ", "<ctrl>x", "a" * 3000, " " * 999, "\n" * 77, "▁ a▁▁b"]
+    wrong = {text: (counter.count(text), len(model.encode(text))) for text in [*texts(), *more]}
+    assert {text: pair for text, pair in wrong.items() if pair[0] != pair[1]} == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"model_type": "unigram"}, "BPE"),
+        ({"byte_fallback": False}, "byte fallback"),
+        ({"remove_extra_whitespaces": True}, "spaces"),
+        ({"normalization_rule_name": "nmt_nfkc"}, "normalization"),
+        ({"treat_whitespace_as_suffix": True}, "spaces"),
+    ],
+)
+def test_a_sentencepiece_model_of_another_kind_is_refused(
+    options: dict[str, Any], named: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=named) as caught:
+        fl.TokenCounter(piece_model(tmp_path, **options))
+    assert caught.value.code == "unsupported_tokenizer"
+
+
+def test_a_damaged_sentencepiece_model_is_an_error(tmp_path: Path) -> None:
+    whole = piece_model(tmp_path).read_bytes()
+    path = tmp_path / "cut.model"
+    for size in range(1, len(whole) - 1, len(whole) // 50):
+        path.write_bytes(whole[:size])
+        with pytest.raises(ConfigError):
+            fl.TokenCounter(path)
+
+
+def tekken(folder: Path, *, extra: int = 3, **config: Any) -> tuple[Path, Any]:
+    """A small tekken.json with more tokens than its model has, and the same for tiktoken."""
+    made = train(split(PATTERNS["tekken"]))
+    vocab = json.loads(made.to_str())["model"]["vocab"]
+    alphabet = {char: byte for byte, char in enumerate(byte_letters())}
+    decoded = [bytes(alphabet[char] for char in token) for token in vocab if token != "<s>"]
+    tokens = [bytes([byte]) for byte in range(256)] + [token for token in decoded if len(token) > 1]
+    used = len(tokens) - extra
+    content = {
+        "config": {
+            "pattern": PATTERNS["tekken"],
+            "num_vocab_tokens": len(tokens),
+            "default_vocab_size": used + 10,
+            "default_num_special_tokens": 10,
+            "version": "v3",
+        }
+        | config,
+        "vocab": [
+            {"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": None}
+            for rank, token in enumerate(tokens)
+        ],
+    }
+    path = folder / "tekken.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    ranks = {token: rank for rank, token in enumerate(tokens[:used])}
+    return path, tiktoken.Encoding("small", pat_str=PATTERNS["tekken"], mergeable_ranks=ranks, special_tokens={})
+
+
+def byte_letters() -> str:
+    letters, at = [], 0x100
+    for byte in range(256):
+        if 33 <= byte <= 126 or 161 <= byte <= 172 or byte >= 174:
+            letters.append(chr(byte))
+        else:
+            letters.append(chr(at))
+            at += 1
+    return "".join(letters)
+
+
+def test_tekken_counts_the_tokens_of_its_model_alone(tmp_path: Path) -> None:
+    path, model = tekken(tmp_path)
+    counter = fl.TokenCounter(path)
+    wrong = {text: (counter.count(text), len(model.encode_ordinary(text))) for text in texts()}
+    assert {text: pair for text, pair in wrong.items() if pair[0] != pair[1]} == {}
+
+
+def test_a_tekken_with_other_settings_is_refused(tmp_path: Path) -> None:
+    for config, code in (
+        ({"pattern": r"\w+"}, "unsupported_tokenizer"),
+        ({"default_vocab_size": 10**12}, "bad_tokenizer"),
+        ({"default_vocab_size": 3}, "bad_tokenizer"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            fl.TokenCounter(tekken(tmp_path, **config)[0])
+        assert caught.value.code == code
+
+
+def gguf(values: dict[str, Any]) -> bytes:
+    """A GGUF file without tensors."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value.encode())) + value.encode()
+
+    def pairs() -> Iterator[bytes]:
+        for name, value in values.items():
+            yield text(name)
+            if isinstance(value, str):
+                yield struct.pack("<I", 8) + text(value)
+            elif isinstance(value, bool):
+                yield struct.pack("<IB", 7, value)
+            elif isinstance(value[0], str):
+                yield struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(text, value))
+            elif isinstance(value[0], int):
+                yield struct.pack("<IIQ", 9, 5, len(value)) + struct.pack(f"<{len(value)}i", *value)
+            else:
+                yield struct.pack("<IIQ", 9, 6, len(value)) + struct.pack(f"<{len(value)}f", *value)
+
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, len(values)) + b"".join(pairs())
+
+
+def test_a_gguf_of_a_byte_level_model_counts_like_its_tokenizer_json(tmp_path: Path) -> None:
+    made = train(split(PATTERNS["qwen2"]))
+    made.add_tokens(["<think>"])
+    content = json.loads(made.to_str())
+    tokens = sorted(content["model"]["vocab"], key=content["model"]["vocab"].__getitem__)
+    values = {
+        "general.architecture": "qwen2",
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "qwen2",
+        "tokenizer.ggml.tokens": [*tokens, "<think>"],
+        "tokenizer.ggml.token_type": [3 if token == "<s>" else 1 for token in tokens] + [4],
+        "tokenizer.ggml.merges": [" ".join(merge) for merge in content["model"]["merges"]],
+    }
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf(values))
+    counter, count = fl.TokenCounter(path), reference(save(made, tmp_path))
+    assert [counter.count(text) for text in texts()] == [count(text) for text in texts()]
+    path.write_bytes(gguf(values | {"tokenizer.ggml.pre": "unheard-of"}))
+    with pytest.raises(ConfigError, match="unheard-of") as caught:
+        fl.TokenCounter(path)
+    assert caught.value.code == "unsupported_tokenizer"
+
+
+def test_a_gguf_of_a_sentencepiece_model_counts_like_its_package(tmp_path: Path) -> None:
+    model = sentencepiece.SentencePieceProcessor(model_file=str(piece_model(tmp_path, control_symbols=["<ctrl>"])))
+    ids = range(model.get_piece_size())
+    kinds = [6 if model.is_byte(i) else 3 if model.is_control(i) else 2 if model.is_unknown(i) else 1 for i in ids]
+    values = {
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.tokens": [model.id_to_piece(i) for i in ids],
+        "tokenizer.ggml.scores": [model.get_score(i) for i in ids],
+        "tokenizer.ggml.token_type": kinds,
+        "tokenizer.ggml.add_space_prefix": True,
+    }
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf(values))
+    counter = fl.TokenCounter(path)
+    assert [counter.count(text) for text in texts()] == [len(model.encode(text)) for text in texts()]
+
+
+def test_hostile_lengths_of_a_gguf_are_refused(tmp_path: Path) -> None:
+    whole = gguf({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a", "b"]})
+    path = tmp_path / "model.gguf"
+    huge = struct.pack("<Q", 2**63)
+    hostile = [whole[:size] for size in range(len(whole))]
+    hostile += [whole[:at] + huge + whole[at + 8 :] for at in range(4, len(whole) - 8)]
+    for content in hostile:
+        path.write_bytes(content)
+        with pytest.raises(ConfigError):
+            fl.TokenCounter(path)
