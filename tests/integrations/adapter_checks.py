@@ -77,18 +77,33 @@ class Request:
     @property
     def tokens(self) -> int:
         """Tokens by tiktoken, with OpenAI's framing of messages; tools as their JSON."""
-        texts = [json.dumps(tool, ensure_ascii=False, separators=(",", ":")) for tool in self.tools]
+        return self.tool_tokens + self.message_tokens
+
+    @property
+    def tool_tokens(self) -> int:
+        """Tokens of the tools."""
+        return count(json.dumps(tool, ensure_ascii=False, separators=(",", ":")) for tool in self.tools)
+
+    @property
+    def message_tokens(self) -> int:
+        """Tokens of the messages."""
+        texts: list[str] = []
         for message in self.messages:
             texts += list(texts_in(message.get("content")))
             for call in message.get("tool_calls") or ():
                 texts += [call["function"]["name"], call["function"]["arguments"]]
-        return sum(len(_ENCODING.encode_ordinary(text)) for text in texts) + 4 * len(self.messages)
+        return count(texts) + 4 * len(self.messages)
 
     @property
     def summary(self) -> str:
         """The text of its summary, or nothing."""
         texts = ("".join(texts_in(message.get("content"))) for message in self.messages)
         return next((text for text in texts if SUMMARY in text), "")
+
+
+def count(texts: Iterable[str]) -> int:
+    """Tokens of texts by tiktoken."""
+    return sum(len(_ENCODING.encode_ordinary(text)) for text in texts)
 
 
 def texts_in(content: Any) -> Iterable[str]:
@@ -160,7 +175,8 @@ def check_memory(record: Record, window: int) -> None:
     for request in record.requests:
         before = last.get(request.session)
         if before is not None and request.summary != before.summary:
-            assert before.tokens > window // 2, f"folded again after a request of {before.tokens} tokens"
+            room = window - before.tool_tokens
+            assert before.message_tokens > room // 2, f"folded again after {before.message_tokens} of {room} tokens"
         if before is not None and before.summary:
             assert request.summary, "the summary is gone"
         last[request.session] = request

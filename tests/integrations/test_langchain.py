@@ -351,7 +351,7 @@ def test_deep_agents_use_it_instead_of_their_own() -> None:
     calls: list[str] = []
     record, script = Record(), Script()
     model = Scripted(script=script, record=record)
-    middleware = FoldMiddleware(**record.options(16_000), pins=[pinned])
+    middleware = FoldMiddleware(**record.options(12_000), pins=[pinned])
     import deepagents.middleware.summarization as built_in
 
     own = [each for each in vars(built_in).values() if isinstance(each, type) and issubclass(each, AgentMiddleware)]
@@ -366,7 +366,7 @@ def test_deep_agents_use_it_instead_of_their_own() -> None:
             agent.invoke({"messages": [HumanMessage(checks.prompt(turn))]}, config)
     assert calls == []
     assert own
-    checks.check(record, window=16_000)
+    checks.check(record, window=12_000)
 
 
 # --- Twins --------------------------------------------------------------------------------------------

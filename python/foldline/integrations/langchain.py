@@ -164,7 +164,8 @@ class FoldHook(Runnable[Any, Any]):
         config = config or _current_config()
         if isinstance(input, (list, tuple)):
             return self.fold(input, config)
-        return {"llm_input_messages": self.fold(_messages_in(input, self._key), config)}
+        messages = _messages_in(input, self._key)
+        return {"llm_input_messages": _unstreamed(self.fold(messages, config), messages)}
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """`invoke` without blocking the event loop."""
@@ -172,7 +173,8 @@ class FoldHook(Runnable[Any, Any]):
         config = config or _current_config()
         if isinstance(input, (list, tuple)):
             return await self.afold(input, config)
-        return {"llm_input_messages": await self.afold(_messages_in(input, self._key), config)}
+        messages = _messages_in(input, self._key)
+        return {"llm_input_messages": _unstreamed(await self.afold(messages, config), messages)}
 
 
 def fold_hook(  # type: ignore[misc]  # tools and system are a graph's own, not those of a compactor
@@ -317,6 +319,19 @@ def _with(request: ModelRequest[Any], folded: Folded) -> ModelRequest[Any]:
 def _messages_in(state: Any, key: str) -> list[Any]:
     found: list[Any] = state[key] if isinstance(state, dict) else getattr(state, key)
     return found
+
+
+def _unstreamed(folded: list[BaseMessage], messages: Sequence[Any]) -> list[BaseMessage]:
+    """The messages of a hook's update, of which the user's stream shows none.
+
+    LangGraph streams what a node returns unless the node was given a message with that id. A summary gets the id of a
+    message that it replaces.
+    """
+    sent = {message.id for message in folded}
+    free = iter([number for each in messages if (number := getattr(each, "id", None)) and number not in sent])
+    return [
+        message.model_copy(update={"id": next(free, None)}) if message.id is None else message for message in folded
+    ]
 
 
 def _current_config() -> RunnableConfig | None:
