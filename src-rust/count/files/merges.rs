@@ -56,7 +56,8 @@ pub(crate) fn order(merges: &[(Id, Id, Id)], ids: usize) -> Result<Vec<Merged>> 
     let mut last = None;
     for &(left, right, token) in merges {
         let origin = |id: Id| origins.get(id as usize).map(|origin| origin.order);
-        let (Some(of_left), Some(of_right), Some(known)) = (origin(left), origin(right), origin(token)) else {
+        let (Some(of_left), Some(of_right), Some(known)) = (origin(left), origin(right), origin(token))
+        else {
             return Err(out_of_order());
         };
         if last != Some(token) {
@@ -166,7 +167,10 @@ mod tests {
 
     /// Merges of three base tokens that are in order: each joins two known tokens; tokens are unique by their text.
     fn lists() -> impl Strategy<Value = (Vec<(Id, Id, Id)>, Vec<Vec<Id>>, Vec<Id>)> {
-        let choices = prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<bool>()), 0..14);
+        let choices = prop::collection::vec(
+            (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<bool>()),
+            0..14,
+        );
         (choices, prop::collection::vec(0..3_u32, 0..24)).prop_map(|(choices, text)| {
             let mut tokens: Vec<Vec<Id>> = (0..3).map(|id| vec![id]).collect();
             let mut merges = Vec::new();

@@ -1,12 +1,14 @@
-//! Checks a foreign summary against the evidence and appends missing facts.
+//! Checks a foreign summary against the evidence and adds missing facts.
 //!
-//! [`mend`] looks up every fact above a minimum weight, and appends missing ones in a section that a later fold reads
-//! back. It reports those that do not fit. [`list`] writes the weightiest facts as bullets, for a prompt.
+//! [`mend`] looks up every fact above a minimum weight, and adds missing ones to the sections of the text; those for
+//! which it has none are appended in a section of their own, which a later fold reads back. It reports those that do
+//! not fit. [`list`] writes the weightiest facts as bullets, for a prompt.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::facts::{Fact, FactItem, FactKind, facts};
+use super::merge::{HEADING, Merged, merged};
 use super::places::in_chars;
 use super::presence::{Index, Key, Names};
 use crate::error::Result;
@@ -15,8 +17,6 @@ use crate::evidence::text::escape_section_tags;
 use crate::evidence::write::document::{ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, ROOT, Section};
 use crate::evidence::write::ranking::PathStyle;
 
-/// The heading of the section.
-pub(super) const HEADING: &str = "## Kept from the originals";
 /// Minimum weight of a fact that can be missed.
 const MIN_WEIGHT: u32 = 300;
 /// Most facts checked, the weightiest first: each is priced, and the counter may be slow.
@@ -66,7 +66,7 @@ impl Priced {
     }
 }
 
-/// Checks `text` against `evidence` and appends missing facts, so that the result stays within `max_tokens` by `price`.
+/// Checks `text` against `evidence` and adds missing facts, so that the result stays within `max_tokens` by `price`.
 ///
 /// Linear in the text and the evidence. `price` is called once for each of at most `MAX_FACTS` facts, and some ten
 /// times more.
@@ -79,7 +79,7 @@ pub fn mend(
     price: &dyn Fn(&str) -> Result<usize>,
     max_tokens: usize,
 ) -> Result<Mended> {
-    let (kept, missing) = held(evidence, text, price)?;
+    let (mut kept, missing) = held(evidence, text, price)?;
     let room = max_tokens.saturating_sub(price(text)?);
     let is_file = |priced: &&Priced| priced.fact.section.closing().is_some();
     let style = match missing.iter().filter(is_file).count() >= MIN_FILES_FOR_ROOT {
@@ -92,20 +92,13 @@ pub fn mend(
         if taken.is_empty() {
             break text.to_owned();
         }
-        let separator = if text.is_empty() {
-            ""
-        } else if text.ends_with('\n') {
-            "\n"
-        } else {
-            "\n\n"
-        };
-        let (added, places) = section(&taken, &style);
-        let whole = format!("{text}{separator}{added}");
+        let within = merged(text, &taken.iter().map(|priced| &priced.fact).collect::<Vec<_>>());
+        let (whole, places) = with_section(&within, &taken, &style);
         if price(&whole)? <= max_tokens {
-            let offset = text.len() + separator.len();
             for (priced, place) in taken.iter_mut().zip(places) {
-                priced.place = Some((place.start + offset, place.end + offset));
+                priced.place = Some((place.start, place.end));
             }
+            kept.iter_mut().for_each(|priced| priced.place = priced.place.map(|place| within.moved(place)));
             break whole;
         }
         // Doubled, so that a counter that is not additive does not make this slow.
@@ -237,8 +230,33 @@ fn frame(section: Section, style: &PathStyle) -> String {
     format!("{}\n{root}", heading(section))
 }
 
+/// The text with a section of the facts that its own sections do not hold, and the bytes of each fact in it.
+fn with_section(within: &Merged, taken: &[Priced], style: &PathStyle) -> (String, Vec<Range<usize>>) {
+    let others: Vec<&Priced> = taken
+        .iter()
+        .zip(&within.places)
+        .filter(|(_, place)| place.is_none())
+        .map(|(priced, _)| priced)
+        .collect();
+    let text = &within.text;
+    if others.is_empty() {
+        return (text.clone(), within.places.iter().flatten().cloned().collect());
+    }
+    let separator = match text {
+        _ if text.is_empty() => "",
+        _ if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    let (added, places) = section(&others, style);
+    let offset = text.len() + separator.len();
+    let mut in_section = places.into_iter().map(|place| place.start + offset..place.end + offset);
+    let places =
+        within.places.iter().map(|place| place.clone().or_else(|| in_section.next()).unwrap_or(0..0));
+    (format!("{text}{separator}{added}"), places.collect())
+}
+
 /// The appended section, and the bytes of each fact in it.
-fn section(taken: &[Priced], style: &PathStyle) -> (String, Vec<Range<usize>>) {
+fn section(taken: &[&Priced], style: &PathStyle) -> (String, Vec<Range<usize>>) {
     let mut items: Vec<(Section, usize, String, Option<usize>)> = taken
         .iter()
         .enumerate()

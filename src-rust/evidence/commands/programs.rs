@@ -109,7 +109,10 @@ impl Act {
         self.filters.iter().all(|filter| failed.filters.contains(filter))
             && (self.targets.is_empty()
                 || (!failed.targets.is_empty()
-                    && failed.targets.iter().all(|target| self.targets.iter().any(|own| is_within(target, own)))))
+                    && failed
+                        .targets
+                        .iter()
+                        .all(|target| self.targets.iter().any(|own| is_within(target, own)))))
     }
 
     /// The same attempt by a command that checks nothing: the same operands, and no option with another value.
@@ -134,9 +137,9 @@ impl Act {
 fn is_within(inner: &str, outer: &str) -> bool {
     outer.is_empty()
         || inner.is_empty()
-        || inner
-            .strip_prefix(outer)
-            .is_some_and(|rest| rest.is_empty() || outer.ends_with('/') || rest.starts_with(['/', ':', '.', '#']))
+        || inner.strip_prefix(outer).is_some_and(|rest| {
+            rest.is_empty() || outer.ends_with('/') || rest.starts_with(['/', ':', '.', '#'])
+        })
 }
 
 /// The attempts of a simple command's words, run in `root`. `make lint test` is two.
@@ -145,7 +148,8 @@ pub(super) fn acts_of(words: &[Word], root: &str) -> Vec<Act> {
     let Some((&program, rest)) = plain.split_first() else { return Vec::new() };
     let mut root = root.to_owned();
     let mut rest: Vec<&str> = rest.iter().copied().filter(|word| !word.starts_with('+')).collect();
-    if let Some(at) = rest.iter().position(|word| matches!(*word, "-C" | "--prefix" | "--cwd" | "--dir" | "--directory"))
+    if let Some(at) =
+        rest.iter().position(|word| matches!(*word, "-C" | "--prefix" | "--cwd" | "--dir" | "--directory"))
         && matches!(program, "make" | "npm" | "pnpm" | "yarn" | "git" | "go" | "ninja" | "just" | "uv")
         && at + 1 < rest.len()
     {
@@ -153,8 +157,12 @@ pub(super) fn acts_of(words: &[Word], root: &str) -> Vec<Act> {
         rest.drain(at..at + 2);
     }
     if is_script_runner(program) {
-        let names: Vec<&str> =
-            rest.iter().copied().take_while(|word| *word != "--").filter(|word| !word.starts_with('-')).collect();
+        let names: Vec<&str> = rest
+            .iter()
+            .copied()
+            .take_while(|word| *word != "--")
+            .filter(|word| !word.starts_with('-'))
+            .collect();
         let named = if program == "script" { names.get(..1).unwrap_or(&[]) } else { &names[..] };
         let options: Vec<&str> = match (program, named.first()) {
             ("script", Some(name)) => rest.iter().skip_while(|word| *word != name).skip(1).copied().collect(),
@@ -197,7 +205,9 @@ pub(in crate::evidence) fn echoed(output: &str, root: &str) -> Vec<Act> {
         let shown = line.strip_prefix("> ").or_else(|| line.strip_prefix("$ ")).unwrap_or(line);
         let first = shown.split_whitespace().next().unwrap_or("");
         let program = first.rsplit('/').next().unwrap_or(first);
-        let is_command = shown.len() < 300 && (is_check_program(program) || matches!(program, "npx" | "uv" | "poetry" | "python" | "python3"));
+        let is_command = shown.len() < 300
+            && (is_check_program(program)
+                || matches!(program, "npx" | "uv" | "poetry" | "python" | "python3"));
         if is_command && found.len() < 16 && shown.contains(' ') {
             let acts = super::shell::analyse_in(shown, root).acts;
             found.extend(acts.into_iter().filter(Act::is_check));
@@ -260,7 +270,9 @@ fn checked(program: &str, key: &str, verb: &str, arguments: &[&str], root: &str)
             let key = word.split('=').next().unwrap_or(word);
             let narrows = NARROWING.contains(&key)
                 || (key == "-p" && program != "pytest" && program != "tsc")
-                || (matches!(key, "-w" | "--workspace" | "-e" | "-s" | "-m") && matches!(program, "script" | "tox" | "nox" | "pytest") && key != "-s");
+                || (matches!(key, "-w" | "--workspace" | "-e" | "-s" | "-m")
+                    && matches!(program, "script" | "tox" | "nox" | "pytest")
+                    && key != "-s");
             if narrows && FLAGS.contains(&key) {
                 act.filters.push(key.to_owned());
             } else if narrows {
@@ -272,12 +284,15 @@ fn checked(program: &str, key: &str, verb: &str, arguments: &[&str], root: &str)
             } else if WITH_VALUE.contains(&word) || (key == "-p" && word == "-p") {
                 words.next();
             }
-        } else if word.bytes().all(|b| b.is_ascii_digit()) || matches!(word, "run" | "." | "./..." | "..." | "//..." | "help" | "version") {
+        } else if word.bytes().all(|b| b.is_ascii_digit())
+            || matches!(word, "run" | "." | "./..." | "..." | "//..." | "help" | "version")
+        {
             act.is_help |= matches!(word, "help" | "version");
         } else if program == "cargo" && classes & TEST != 0 {
             act.filters.push(head_bytes(word, 200).to_owned());
         } else {
-            let target = head_bytes(word, 200).trim_start_matches("./").trim_end_matches("...").trim_end_matches('/');
+            let target =
+                head_bytes(word, 200).trim_start_matches("./").trim_end_matches("...").trim_end_matches('/');
             if !target.is_empty() {
                 act.targets.push(super::shell::joined(root, target));
             }
@@ -294,7 +309,8 @@ fn other(program: &str, arguments: &[&str], root: &str) -> Act {
     } else {
         DEPTHS.iter().find(|(name, _)| *name == program).map_or(0, |(_, depth)| *depth)
     };
-    let inline = is_interpreter && arguments.first().is_none_or(|word| matches!(*word, "-c" | "-e" | "-" | "-lc"));
+    let inline =
+        is_interpreter && arguments.first().is_none_or(|word| matches!(*word, "-c" | "-e" | "-" | "-lc"));
     let mut act = Act { name: program.to_owned(), root: root.to_owned(), ..Act::default() };
     act.is_help = arguments.iter().any(|word| matches!(*word, "--help" | "--version"))
         || matches!(arguments, ["help" | "version", ..]);
@@ -306,7 +322,10 @@ fn other(program: &str, arguments: &[&str], root: &str) -> Act {
         if word.starts_with('-') {
             let (key, value) = match word.split_once('=') {
                 Some((key, value)) => (key, value),
-                None => (word, words.next_if(|next| !next.starts_with('-') && word.starts_with("--")).unwrap_or("")),
+                None => (
+                    word,
+                    words.next_if(|next| !next.starts_with('-') && word.starts_with("--")).unwrap_or(""),
+                ),
             };
             let is_tuning = TUNING.iter().any(|part| key.contains(part));
             if !is_tuning && (!value.is_empty() || NARROWING.contains(&key)) {
@@ -331,7 +350,9 @@ pub(in crate::evidence) fn address_of(word: &str) -> Option<String> {
     let (scheme, rest) = word.split_once("://").unwrap_or(("", word));
     let host = rest.split(['/', '?', '#']).next()?;
     let host = host.rsplit('@').next()?;
-    if host.is_empty() || host.starts_with('-') || (scheme.is_empty() && !host.contains(['.', ':']) && host != "localhost")
+    if host.is_empty()
+        || host.starts_with('-')
+        || (scheme.is_empty() && !host.contains(['.', ':']) && host != "localhost")
     {
         return None;
     }

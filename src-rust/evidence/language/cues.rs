@@ -267,12 +267,15 @@ fn is_standing_order(lower: &str) -> bool {
 fn is_bare_order(lower: &str) -> bool {
     const OPENINGS: [&str; 6] = ["keep ", "leave ", "do not ", "stick to ", "stay with ", "ask before "];
     const NOT_A_BAN: [&str; 14] = [
-        "problem", "worries", "idea", "need", "thanks", "thank", "one", "doubt", "way", "matter", "rush", "hurry", "clue",
-        "wonder",
+        "problem", "worries", "idea", "need", "thanks", "thank", "one", "doubt", "way", "matter", "rush",
+        "hurry", "clue", "wonder",
     ];
     let opens = OPENINGS.iter().any(|opening| lower.starts_with(opening));
     let after = lower.strip_prefix("no ").map(|rest| rest.split([' ', ',', '.', '!']).next().unwrap_or(""));
-    opens || after.is_some_and(|word| word.len() > 2 && !NOT_A_BAN.contains(&word) && lower.split(' ').count() <= 14)
+    opens
+        || after.is_some_and(|word| {
+            word.len() > 2 && !NOT_A_BAN.contains(&word) && lower.split(' ').count() <= 14
+        })
 }
 
 fn refuses(lower: &str) -> bool {
@@ -381,9 +384,21 @@ fn corrects(said: &CuedSentence<'_>) -> bool {
 
 /// Whether a correction says what does not hold, but not what holds instead.
 fn denies_only(lower: &str) -> bool {
-    let opens = ["no, not ", "no, no ", "not ", "no not ", "wrong", "that's wrong", "that is wrong", "that's not", "that is not"];
-    let replaces = ["use ", "instead", " but ", "rather", "should be", "make it", "it's ", "i meant", "take "];
-    opens.iter().any(|opening| lower.starts_with(opening)) && !replaces.iter().any(|word| lower.contains(word))
+    let opens = [
+        "no, not ",
+        "no, no ",
+        "not ",
+        "no not ",
+        "wrong",
+        "that's wrong",
+        "that is wrong",
+        "that's not",
+        "that is not",
+    ];
+    let replaces =
+        ["use ", "instead", " but ", "rather", "should be", "make it", "it's ", "i meant", "take "];
+    opens.iter().any(|opening| lower.starts_with(opening))
+        && !replaces.iter().any(|word| lower.contains(word))
 }
 
 /// The corrections in a user's text; a bare "No." comes with the next sentence.

@@ -129,7 +129,11 @@ fn said(sentence: &str) -> Option<Said<'_>> {
     }
     let is_tentative = cues & TENTATIVE != 0;
     let rules_out = cues & RULED_OUT != 0;
-    let statement = if sentence.ends_with([':', '?', '：', '？']) || rules_out { None } else { statement_of(sentence, &lower, cues) };
+    let statement = if sentence.ends_with([':', '?', '：', '？']) || rules_out {
+        None
+    } else {
+        statement_of(sentence, &lower, cues)
+    };
     let is_negated = [" not ", "n't ", " no ", " never "].iter().any(|word| lower.contains(word));
     Some(Said {
         sentence,

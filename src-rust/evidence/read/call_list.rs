@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::calls::{self, CallIntent};
 use super::outcome;
+use crate::evidence::commands::shell::ShellCommand;
 use crate::evidence::text::one_line;
 use crate::evidence::{CommandKind, CommandStatus, FileOp};
 use crate::json::with_document;
@@ -45,6 +46,7 @@ pub fn calls_made(
     tokens_of: impl Fn(usize) -> u64,
 ) -> Vec<CallMade> {
     let mut made: Vec<CallMade> = Vec::new();
+    let mut commands: Vec<Option<ShellCommand>> = Vec::new();
     let mut by_part: Vec<(u32, usize)> = Vec::new();
     for message in 0..structure.len() {
         let (transcript, index) = source.at(message);
@@ -54,18 +56,22 @@ pub fn calls_made(
             match part.kind {
                 PartKind::ToolCall => {
                     by_part.push((number, made.len()));
-                    made.push(call(message, transcript, part));
+                    let (call, command) = call(message, transcript, part);
+                    made.push(call);
+                    commands.push(command);
                 }
                 PartKind::ToolResult => {
                     let answered = structure.pairing.call_of(number as usize);
                     let at = answered
                         .and_then(|call| by_part.binary_search_by_key(&call, |(part, _)| *part).ok())
                         .and_then(|at| by_part.get(at));
-                    let Some(call) = at.and_then(|(_, at)| made.get_mut(*at)) else { continue };
+                    let Some((at, call)) = at.and_then(|(_, at)| Some((*at, made.get_mut(*at)?))) else {
+                        continue;
+                    };
                     let text = transcript.result_text(part);
                     call.result = Some(message);
-                    call.outcome = match call.command {
-                        Some(kind) => outcome::of_command(kind, &text, part.is_error).outcome,
+                    call.outcome = match commands.get(at).and_then(Option::as_ref) {
+                        Some(command) => outcome::of_command(command, &text, part.is_error).outcome,
                         None => outcome::of_tool(&text, part.is_error).outcome,
                     };
                     let share = u128::from(tokens_of(message)) * u128::from(bytes_of(transcript, part));
@@ -82,28 +88,30 @@ fn bytes_of(transcript: &Transcript, part: &Part) -> u64 {
     transcript.pieces_of(part).iter().map(|piece| u64::from(piece.span.end - piece.span.start)).sum()
 }
 
-fn call(message: usize, transcript: &Transcript, part: &Part) -> CallMade {
+/// A call without its result, and its command if it is one.
+fn call(message: usize, transcript: &Transcript, part: &Part) -> (CallMade, Option<ShellCommand>) {
     let tool = part.name.as_ref().map_or("", |name| transcript.str(name));
     let mut pieces = transcript.pieces_of(part).iter();
     let arguments = pieces.rfind(|piece| piece.kind == PieceKind::CallArguments);
     let arguments = arguments.map_or("", |piece| transcript.str(&piece.span));
-    let (argument, files, command) = match calls::read(tool, arguments) {
+    let (argument, files, command) = match calls::read(tool, arguments, "") {
         CallIntent::Files(files) => (files.first().map(|(_, path)| path.clone()), files, None),
-        CallIntent::Shell { command, about } => (Some(command), about.effects, Some(about.kind)),
+        CallIntent::Shell { command, about } => (Some(command), about.effects.clone(), Some(about)),
         CallIntent::TaskCreate(text) => (Some(text), Vec::new(), None),
         _ => (None, Vec::new(), None),
     };
     let argument = argument.or_else(|| first_text(arguments)).unwrap_or_default();
-    CallMade {
+    let made = CallMade {
         message,
         result: None,
         tool: one_line(tool, MAX_TOOL_CHARS),
         argument: one_line(&argument, MAX_ARGUMENT_CHARS),
         files,
-        command,
+        command: command.as_ref().map(|about| about.kind),
         outcome: CommandStatus::Unknown,
         tokens: 0,
-    }
+    };
+    (made, command)
 }
 
 /// The first text among the arguments.

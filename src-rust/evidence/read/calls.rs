@@ -3,11 +3,11 @@
 //! Agents name their tools differently, but with the same words: a tool with `read` in its name and a path in its
 //! arguments reads that file. Only tools that words do not reveal (shells, patches, task lists) are listed.
 
+use super::flat::{flat, line_of};
+use super::tasks::status_of;
 use crate::evidence::commands::patch;
 use crate::evidence::commands::programs::address_of;
 use crate::evidence::commands::shell::{self, ShellCommand};
-use super::flat::{flat, line_of};
-use super::tasks::status_of;
 use crate::evidence::language::asking::Asked;
 use crate::evidence::text::{escape_section_tags, one_line};
 use crate::evidence::{FileOp, TaskStatus};
@@ -88,7 +88,10 @@ fn other(name: &str, arguments: &str) -> CallIntent {
     if flat.is_empty() {
         let line = arguments.trim_matches(['{', '}', ' ']);
         let line = if line.is_empty() { name } else { format!("{name}: {line}") };
-        return CallIntent::Other { line: one_line(&escape_section_tags(&line), MAX_CALL_CHARS), arguments: flat };
+        return CallIntent::Other {
+            line: one_line(&escape_section_tags(&line), MAX_CALL_CHARS),
+            arguments: flat,
+        };
     }
     CallIntent::Other { line: line_of(&name, &flat, MAX_CALL_CHARS), arguments: flat }
 }
@@ -123,9 +126,23 @@ fn tool_of(name: &str) -> Tool {
         "taskcreate" => Tool::TaskCreate,
         "taskupdate" => Tool::TaskUpdate,
         "strreplacebasededittool" | "strreplaceeditor" | "strreplaceeditortool" => Tool::Editor,
-        "askuserquestion" | "askfollowupquestion" | "askuser" | "askuserinput" | "askhuman" | "askquestion"
-        | "askquestions" | "requestuserinput" | "getuserinput" | "humaninput" | "humanassistance" | "promptuser"
-        | "elicit" | "elicitinput" | "clarify" | "question" | "vscodeaskquestions" => Tool::Ask,
+        "askuserquestion"
+        | "askfollowupquestion"
+        | "askuser"
+        | "askuserinput"
+        | "askhuman"
+        | "askquestion"
+        | "askquestions"
+        | "requestuserinput"
+        | "getuserinput"
+        | "humaninput"
+        | "humanassistance"
+        | "promptuser"
+        | "elicit"
+        | "elicitinput"
+        | "clarify"
+        | "question"
+        | "vscodeaskquestions" => Tool::Ask,
         "exitplanmode" | "presentplan" | "submitplan" | "proposeplan" | "planmoderespond" => Tool::Plan,
         "todoread" | "tasklist" | "taskget" | "taskoutput" | "bashoutput" | "skill" | "think"
         | "enterplanmode" | "websearch" | "webfetch" | "toolsearch" | "killshell" => Tool::Lookup,
@@ -135,8 +152,30 @@ fn tool_of(name: &str) -> Tool {
 
 /// First words of tools that only ask for something.
 const QUERIES: [&str; 24] = [
-    "get", "fetch", "lookup", "look", "query", "calculate", "quote", "list", "show", "describe", "count", "estimate",
-    "retrieve", "compare", "preview", "is", "has", "compute", "browse", "inspect", "think", "search", "find", "verify",
+    "get",
+    "fetch",
+    "lookup",
+    "look",
+    "query",
+    "calculate",
+    "quote",
+    "list",
+    "show",
+    "describe",
+    "count",
+    "estimate",
+    "retrieve",
+    "compare",
+    "preview",
+    "is",
+    "has",
+    "compute",
+    "browse",
+    "inspect",
+    "think",
+    "search",
+    "find",
+    "verify",
 ];
 
 /// The class of a tool by the words of its name.
@@ -144,7 +183,8 @@ fn by_words(name: &str) -> Tool {
     let mut found = Tool::Other;
     let words = words_of(name);
     let own = words.iter().find(|word| !word.is_empty()).map_or("", String::as_str);
-    let is_look = own == "check" && !words.iter().any(|word| matches!(word.as_str(), "in" | "out" | "checkin"));
+    let is_look =
+        own == "check" && !words.iter().any(|word| matches!(word.as_str(), "in" | "out" | "checkin"));
     if QUERIES.contains(&own) || is_look {
         found = Tool::Lookup;
     }
@@ -233,10 +273,11 @@ fn from_json<N: Node>(tool: Tool, name: &str, node: &N, folder: &str) -> Option<
             let own = text_of(&FOLDER_KEYS).filter(|own| !own.is_empty() && own != ".");
             let own = own.map(|own| shell::joined(folder, &own));
             let mut intent = shell_intent(&command, own.as_deref().unwrap_or(folder));
-            let in_background = find(&["run_in_background", "is_background", "background"]).is_some_and(|(_, value)| {
-                let mut raw = String::new();
-                value.write_json(&mut raw).is_ok() && raw.trim() == "true"
-            });
+            let in_background =
+                find(&["run_in_background", "is_background", "background"]).is_some_and(|(_, value)| {
+                    let mut raw = String::new();
+                    value.write_json(&mut raw).is_ok() && raw.trim() == "true"
+                });
             if let CallIntent::Shell { command, about } = &mut intent {
                 if in_background {
                     about.starts = Some(command.clone());
@@ -279,9 +320,9 @@ fn from_json<N: Node>(tool: Tool, name: &str, node: &N, folder: &str) -> Option<
             }
         }
         Tool::Ask => Some(CallIntent::Ask(questions_of(&members))),
-        Tool::Plan => {
-            Some(CallIntent::Plan(text_of(&["plan", "text", "content", "response", "markdown"]).unwrap_or_default()))
-        }
+        Tool::Plan => Some(CallIntent::Plan(
+            text_of(&["plan", "text", "content", "response", "markdown"]).unwrap_or_default(),
+        )),
         Tool::Lookup => {
             let address = text_of(&["url", "uri", "address", "endpoint"]);
             Some(CallIntent::Lookup { address: address.and_then(|url| address_of(&url)) })
@@ -307,7 +348,8 @@ fn questions_of<N: Node>(members: &[(String, N)]) -> Vec<Asked> {
         let options = find(&OPTIONS).map_or_else(Vec::new, |(_, list)| {
             (0..list.len().min(20)).filter_map(|i| list.item(i)).filter_map(label).collect()
         });
-        let options = options.into_iter().map(|text| (String::new(), one_line(&escape_section_tags(&text), 200)));
+        let options =
+            options.into_iter().map(|text| (String::new(), one_line(&escape_section_tags(&text), 200)));
         Some(Asked { question, options: options.collect() })
     };
     match members.iter().find(|(key, _)| key == "questions") {
@@ -315,7 +357,12 @@ fn questions_of<N: Node>(members: &[(String, N)]) -> Vec<Asked> {
             .filter_map(|i| list.item(i))
             .filter_map(|item| match item.with_text(|text, _| one_line(&escape_section_tags(text), 300)) {
                 Some(question) => Some(Asked { question, options: Vec::new() }),
-                None => one(&item.members().ok()?.into_iter().map(|(key, value)| (key.to_string(), value)).collect::<Vec<_>>()),
+                None => one(&item
+                    .members()
+                    .ok()?
+                    .into_iter()
+                    .map(|(key, value)| (key.to_string(), value))
+                    .collect::<Vec<_>>()),
             })
             .collect(),
         None => one(members).into_iter().collect(),
@@ -432,11 +479,19 @@ mod tests {
             CallIntent::Other { line, .. } => line,
             other => format!("{other:?}"),
         };
-        assert_eq!(line("book_flight", r#"{"id":"A1","cabin":"economy","note":null}"#), "book_flight: id A1, cabin economy");
-        assert_eq!(line("update_reservation", r#"{"id":"x","to":{"day":3}}"#), "update_reservation: id x, to day 3");
+        assert_eq!(
+            line("book_flight", r#"{"id":"A1","cabin":"economy","note":null}"#),
+            "book_flight: id A1, cabin economy"
+        );
+        assert_eq!(
+            line("update_reservation", r#"{"id":"x","to":{"day":3}}"#),
+            "update_reservation: id x, to day 3"
+        );
         assert_eq!(line("broken", "{\"a\":"), "broken: \"a\":");
         assert_eq!(line("", ""), "");
-        for name in ["get_user_details", "quote_change", "search_departures", "check_availability", "list_orders"] {
+        for name in
+            ["get_user_details", "quote_change", "search_departures", "check_availability", "list_orders"]
+        {
             assert_eq!(read(name, r#"{"user":"x"}"#, ""), CallIntent::Lookup { address: None }, "{name}");
         }
         for name in ["check_in_passenger", "cancel_order", "send_email"] {
@@ -446,7 +501,11 @@ mod tests {
 
     #[test]
     fn questions_come_with_their_options() {
-        let found = read("AskUserQuestion", r#"{"questions":[{"question":"Which?","options":[{"label":"A"},{"label":"B"}]}]}"#, "");
+        let found = read(
+            "AskUserQuestion",
+            r#"{"questions":[{"question":"Which?","options":[{"label":"A"},{"label":"B"}]}]}"#,
+            "",
+        );
         let options = ["A", "B"].map(|text| (String::new(), text.to_owned())).to_vec();
         assert_eq!(found, CallIntent::Ask(vec![Asked { question: "Which?".into(), options }]));
         let one = read("ask_followup_question", r#"{"question":"Which?","follow_up":["x"]}"#, "");

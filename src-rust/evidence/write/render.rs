@@ -93,8 +93,15 @@ pub fn render(evidence: &Evidence, count: Count<'_>, max_tokens: usize) -> Resul
         return Ok(String::new());
     }
     let settled = vec![false; items.len()];
-    let mut page =
-        Page { items, shelf, taken: Vec::new(), files: (0, 0), opened: Vec::new(), left: max_tokens, settled };
+    let mut page = Page {
+        items,
+        shelf,
+        taken: Vec::new(),
+        files: (0, 0),
+        opened: Vec::new(),
+        left: max_tokens,
+        settled,
+    };
     for (of, _) in SHARES {
         let room = share(of, max_tokens);
         page.fill(of, room, count)?;
@@ -140,7 +147,8 @@ impl Page<'_> {
                 continue;
             }
             let part = self.items[at].part;
-            let frame = if self.opened.contains(&part) { 0 } else { count(&format!("\n{}\n", part.heading()))? };
+            let frame =
+                if self.opened.contains(&part) { 0 } else { count(&format!("\n{}\n", part.heading()))? };
             priced += 1;
             match self.fitted(at, room.saturating_sub(frame), count)? {
                 Some(taken) => {
@@ -164,7 +172,8 @@ impl Page<'_> {
         if !item.unless_quoted {
             return false;
         }
-        let text = item.text.split_once("] \"").map_or(item.text.as_str(), |(_, rest)| rest.trim_end_matches('"'));
+        let text =
+            item.text.split_once("] \"").map_or(item.text.as_str(), |(_, rest)| rest.trim_end_matches('"'));
         let text = text.trim_end_matches(['.', '…']);
         let is_names = item.part == Part::Names;
         let own = text.rsplit(' ').next().unwrap_or(text);
@@ -172,7 +181,10 @@ impl Page<'_> {
             let other = &self.items[taken.item];
             match is_names {
                 true => taken.text.contains(own),
-                false => other.part == Part::Request && super::super::text::one_line(&taken.text, usize::MAX).contains(text),
+                false => {
+                    other.part == Part::Request
+                        && super::super::text::one_line(&taken.text, usize::MAX).contains(text)
+                }
             }
         })
     }
@@ -283,7 +295,8 @@ impl Page<'_> {
     fn assemble(&self) -> String {
         let mut out = String::new();
         for part in Part::ALL {
-            let mut items: Vec<&Taken> = self.taken.iter().filter(|taken| self.items[taken.item].part == part).collect();
+            let mut items: Vec<&Taken> =
+                self.taken.iter().filter(|taken| self.items[taken.item].part == part).collect();
             let files = if part == Part::Files { self.shelf.text(self.files.0) } else { String::new() };
             if items.is_empty() && files.is_empty() {
                 continue;
@@ -304,7 +317,11 @@ impl Page<'_> {
     fn smallest(&self, count: Count<'_>, max_tokens: usize) -> Result<String> {
         let Some(first) = self.items.first() else { return Ok(String::new()) };
         let framed = |text: &str| {
-            format!("{}\n{}", first.part.heading(), first.part.item(&format!("{}{text}{}", first.lead, first.end)))
+            format!(
+                "{}\n{}",
+                first.part.heading(),
+                first.part.item(&format!("{}{text}{}", first.lead, first.end))
+            )
         };
         let bare = |text: &str| text.replace('\n', " ");
         for form in [&framed as &dyn Fn(&str) -> String, &bare] {

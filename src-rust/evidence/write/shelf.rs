@@ -29,7 +29,9 @@ impl<'e> Shelf<'e> {
         let mut files: Vec<&FileTouched> = evidence
             .files
             .iter()
-            .filter(|file| !is_scratch(&file.path) && file.path.trim_end_matches('/') != root.trim_end_matches('/'))
+            .filter(|file| {
+                !is_scratch(&file.path) && file.path.trim_end_matches('/') != root.trim_end_matches('/')
+            })
             .filter(|file| !(file.actions == [FileOp::Created, FileOp::Deleted]))
             .collect();
         if files.len() < 400 {
@@ -38,7 +40,13 @@ impl<'e> Shelf<'e> {
         files.sort_by_key(|file| {
             let was_read = file.actions.contains(&FileOp::Read);
             let times = if file.is_modified() { 0 } else { file.times };
-            std::cmp::Reverse((file.is_modified(), was_read, times, file.last_message, std::cmp::Reverse(file.message)))
+            std::cmp::Reverse((
+                file.is_modified(),
+                was_read,
+                times,
+                file.last_message,
+                std::cmp::Reverse(file.message),
+            ))
         });
         Shelf { root, files }
     }
@@ -77,7 +85,9 @@ impl<'e> Shelf<'e> {
                     Some(to) if file.actions.last() == Some(&FileOp::Moved) => {
                         out.push_str(&format!("- {listed} (moved to {})\n", self.listed(&self.resolved(to))));
                     }
-                    _ if file.actions.last() == Some(&FileOp::Moved) => out.push_str(&format!("- {listed} (moved)\n")),
+                    _ if file.actions.last() == Some(&FileOp::Moved) => {
+                        out.push_str(&format!("- {listed} (moved)\n"))
+                    }
                     _ => out.push_str(&format!("- {listed} (deleted)\n")),
                 }
             }
@@ -219,7 +229,12 @@ pub(super) fn worth_running(command: &str, root: &str) -> String {
     let root = root.trim_end_matches('/');
     let mut text = command.trim();
     if !root.is_empty() {
-        for lead in [format!("cd {root} && "), format!("cd {root}; "), format!("cd \"{root}\" && "), format!("cd '{root}' && ")] {
+        for lead in [
+            format!("cd {root} && "),
+            format!("cd {root}; "),
+            format!("cd \"{root}\" && "),
+            format!("cd '{root}' && "),
+        ] {
             text = text.strip_prefix(lead.as_str()).unwrap_or(text);
         }
     }
