@@ -35,7 +35,8 @@ from foldline.strategies import (
     as_strategy,
     message_of,
 )
-from foldline.summarizers import Prompted
+from foldline.summarizers import Extractive, Prompted
+from foldline.summarizers.extractive import Form
 from foldline.summarizers.rendering import text_of
 from foldline.triggers import Never, ReserveTokens, StatThreshold, TokenThreshold, Trigger, Utilization
 from foldline.typing import (
@@ -175,7 +176,8 @@ def reserve(
             "more than the window without its reserve", code="keep_over_window", path="keep_recent_tokens"
         )
     room = _room(summary_tokens, context_window)
-    strategy = Summarize(summarizer, KeepTokens(keep), summary_tokens=room, prompt=prompt, mend=mend, may_grow=True)
+    writer = _formed(summarizer, "document")
+    strategy = Summarize(writer, KeepTokens(keep), summary_tokens=room, prompt=prompt, mend=mend, may_grow=True)
     return _compactor(trigger if context_window else Never(), strategy, options, counter="chars/4")
 
 
@@ -292,12 +294,19 @@ def layer(
         and not isinstance(summarizer, (Summarizer, AsyncSummarizer))
     ):
         summarizer = Prompted(summarizer, form="session")
-    keep = KeepMessages(keep_messages)
-    strategy = Summarize(summarizer, keep, summary_tokens=summary_tokens, prompt=prompt, mend=mend, may_grow=True)
+    keep, writer = KeepMessages(keep_messages), _formed(summarizer, "session")
+    strategy = Summarize(writer, keep, summary_tokens=summary_tokens, prompt=prompt, mend=mend, may_grow=True)
     strategy.summarizer = _Trimmed(strategy.summarizer)
     options.setdefault("max_output_tokens", output_reserve)
     shaped = Shaped(strategy, _SessionSummary())
     return _compactor(trigger, shaped, options, counter="utf16/4+2", context_window=model_context_limit)
+
+
+def _formed(summarizer: Writer, form: Form) -> Writer:
+    """The summarizer of a preset: one without a model has the headings that the preset asks a model for."""
+    if summarizer is None or (type(summarizer) is Extractive and summarizer.form is None):
+        return Extractive(form)
+    return summarizer
 
 
 def _room(summary_tokens: int | None, window: int) -> int:

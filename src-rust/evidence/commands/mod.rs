@@ -4,7 +4,7 @@ mod effects;
 mod options;
 pub(super) mod patch;
 pub(super) mod programs;
-mod purpose;
+pub(super) mod purpose;
 pub(super) mod shell;
 pub(super) mod shell_lexer;
 mod spelling;

@@ -154,7 +154,9 @@ pub(in crate::evidence) fn chosen<'a>(answer: &str, options: &'a [(String, Strin
     let by_label = options.iter().find(|(label, _)| label.to_lowercase() == lower[first]);
     let is_letter = lower[first].bytes().all(|b| b.is_ascii_alphabetic());
     // "a small one" names no option.
-    let is_bare = words.len() <= first + 2 || words[first].bytes().all(|b| b.is_ascii_uppercase());
+    let is_set_off = answer.trim_start().get(1..2).is_some_and(|sign| [",", ".", ")", ":"].contains(&sign));
+    let is_bare =
+        words.len() <= first + 2 || is_set_off || words[first].bytes().all(|b| b.is_ascii_uppercase());
     if let Some(option) = by_label.filter(|_| !is_letter || is_bare) {
         return Some(option);
     }

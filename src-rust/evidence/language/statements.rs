@@ -119,7 +119,8 @@ pub(in crate::evidence) fn statements(text: &str) -> impl Iterator<Item = Said<'
 }
 
 fn said(sentence: &str) -> Option<Said<'_>> {
-    if sentence.len() < 12 || !is_short(sentence) {
+    // "Next:" names steps, whatever its length.
+    if (sentence.len() < 12 && !sentence.ends_with([':', '：'])) || !is_short(sentence) {
         return None;
     }
     let lower = folded(sentence);

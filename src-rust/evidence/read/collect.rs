@@ -8,7 +8,7 @@ use super::lookups::Lookups;
 use super::outcome;
 use super::pending::Pending;
 use super::rejection;
-use crate::evidence::commands::programs;
+use crate::evidence::commands::{programs, purpose};
 use super::runs::Call;
 use super::tasks::TaskList;
 use crate::evidence::language::asking::Asked;
@@ -207,6 +207,11 @@ impl<'t> Collector<'t> {
             if !about.acts.is_empty() && call.status.outcome == CommandStatus::Succeeded {
                 call.echoed = programs::echoed(head_bytes(&text, 4 << 10), about.folder().unwrap_or(""));
             }
+            let publishes = about.acts.iter().any(|act| purpose::publishes(&act.name));
+            if publishes && call.status.outcome == CommandStatus::Succeeded {
+                call.answer = address_in(&text).into_iter().collect();
+                call.publishes = true;
+            }
             if about.starts.is_some() {
                 call.process = process_in(&text);
             }
@@ -257,6 +262,13 @@ fn first_sentence(transcript: &Transcript, part: &Part) -> Option<String> {
     let sentence = sentences(head_bytes(text, 400)).next()?;
     let said = sentence.trim_end_matches([':', '.']);
     (said.chars().count() <= MAX_SAID_CHARS && said.contains(' ')).then(|| one_line(&escape_section_tags(said), MAX_SAID_CHARS))
+}
+
+/// The last address of an output, such as that of a new pull request.
+fn address_in(text: &str) -> Option<String> {
+    let words = tail_bytes(text, 2_000).split_whitespace().rev();
+    let found = words.map(|word| word.trim_matches(['<', '>', '(', ')', ',', '"', '\''])).find(|word| word.starts_with("http"));
+    found.map(|word| one_line(&escape_section_tags(word), 160))
 }
 
 /// The number of the process that an output names: `21877`, `[1] 21877`, `PID: 21877`.

@@ -2,7 +2,7 @@
 
 mod constraints;
 pub(super) mod document;
-mod page;
+pub(super) mod page;
 pub(super) mod parse;
 pub(super) mod ranking;
 pub(super) mod render;
