@@ -24,8 +24,8 @@ pub use check::facts::{FactItem, FactKind};
 pub use check::mend::{Mended, check, list, mend};
 pub use language::prose::prose;
 pub use read::collect::extract;
-pub use write::document::parse;
-pub use write::page::Form;
+pub use write::form::Form;
+pub use write::parse::parse;
 pub use write::render::{render, render_as};
 
 use crate::transcript::MessageNumbers;

@@ -92,7 +92,11 @@ pub(super) fn cut_whole(text: &str, max_chars: usize) -> Cow<'_, str> {
         return Cow::Owned(cut_end(text, max_chars).into_owned());
     }
     let (head, tail) = (text[..head].trim_end(), text[tail..].trim_start());
-    if tail.is_empty() { Cow::Owned(format!("{head} […]")) } else { Cow::Owned(format!("{head}{MARK}{tail}")) }
+    if tail.is_empty() {
+        Cow::Owned(format!("{head} […]"))
+    } else {
+        Cow::Owned(format!("{head}{MARK}{tail}"))
+    }
 }
 
 /// The offsets after each line and each sentence.

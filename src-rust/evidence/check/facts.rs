@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::presence::Key;
+use crate::evidence::commands::shell;
 use crate::evidence::language::named::spellings;
 use crate::evidence::language::normal::normal;
 use crate::evidence::read::files::is_scratch;
-use crate::evidence::commands::shell;
 use crate::evidence::text::cut_middle;
 use crate::evidence::write::document::{
     ASKED, ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, Section, command_text, error_text,

@@ -4,25 +4,13 @@
 //! command with the same or a wider selection, and of another check that it includes: tests and bundlers compile what
 //! they run, a script that checks everything includes lint and tests.
 
-use std::sync::LazyLock;
-
-use rustc_hash::FxHashMap;
-
+use super::folders::joined;
+use super::kinds::{BUNDLE, COMPILE, FORMAT, LINT, TEST, kinds};
 use super::options::{DEPTHS, FLAGS, INTERPRETERS, MAX_OPERANDS, NARROWING, PROBES, TUNING, WITH_VALUE};
 use super::shell_lexer::Word;
 use super::spelling::{is_script_runner, plain_words};
 use crate::evidence::CommandKind;
 use crate::evidence::text::head_bytes;
-
-/// The table of programs.
-const TABLE: &str = include_str!("../data/programs.tsv");
-
-/// Classes of checks, one bit each.
-pub(super) const COMPILE: u8 = 1;
-pub(super) const LINT: u8 = 1 << 1;
-pub(super) const FORMAT: u8 = 1 << 2;
-pub(super) const TEST: u8 = 1 << 3;
-pub(super) const BUNDLE: u8 = 1 << 4;
 
 /// The language of scripts and targets, which may check any.
 const ANY: &str = "any";
@@ -109,7 +97,10 @@ impl Act {
         self.filters.iter().all(|filter| failed.filters.contains(filter))
             && (self.targets.is_empty()
                 || (!failed.targets.is_empty()
-                    && failed.targets.iter().all(|target| self.targets.iter().any(|own| is_within(target, own)))))
+                    && failed
+                        .targets
+                        .iter()
+                        .all(|target| self.targets.iter().any(|own| is_within(target, own)))))
     }
 
     /// The same attempt by a command that checks nothing: the same operands, and no option with another value.
@@ -134,9 +125,9 @@ impl Act {
 fn is_within(inner: &str, outer: &str) -> bool {
     outer.is_empty()
         || inner.is_empty()
-        || inner
-            .strip_prefix(outer)
-            .is_some_and(|rest| rest.is_empty() || outer.ends_with('/') || rest.starts_with(['/', ':', '.', '#']))
+        || inner.strip_prefix(outer).is_some_and(|rest| {
+            rest.is_empty() || outer.ends_with('/') || rest.starts_with(['/', ':', '.', '#'])
+        })
 }
 
 /// The attempts of a simple command's words, run in `root`. `make lint test` is two.
@@ -145,16 +136,21 @@ pub(super) fn acts_of(words: &[Word], root: &str) -> Vec<Act> {
     let Some((&program, rest)) = plain.split_first() else { return Vec::new() };
     let mut root = root.to_owned();
     let mut rest: Vec<&str> = rest.iter().copied().filter(|word| !word.starts_with('+')).collect();
-    if let Some(at) = rest.iter().position(|word| matches!(*word, "-C" | "--prefix" | "--cwd" | "--dir" | "--directory"))
+    if let Some(at) =
+        rest.iter().position(|word| matches!(*word, "-C" | "--prefix" | "--cwd" | "--dir" | "--directory"))
         && matches!(program, "make" | "npm" | "pnpm" | "yarn" | "git" | "go" | "ninja" | "just" | "uv")
         && at + 1 < rest.len()
     {
-        root = super::shell::joined(&root, rest[at + 1]);
+        root = joined(&root, rest[at + 1]);
         rest.drain(at..at + 2);
     }
     if is_script_runner(program) {
-        let names: Vec<&str> =
-            rest.iter().copied().take_while(|word| *word != "--").filter(|word| !word.starts_with('-')).collect();
+        let names: Vec<&str> = rest
+            .iter()
+            .copied()
+            .take_while(|word| *word != "--")
+            .filter(|word| !word.starts_with('-'))
+            .collect();
         let named = if program == "script" { names.get(..1).unwrap_or(&[]) } else { &names[..] };
         let options: Vec<&str> = match (program, named.first()) {
             ("script", Some(name)) => rest.iter().skip_while(|word| *word != name).skip(1).copied().collect(),
@@ -189,58 +185,6 @@ pub(super) fn acts_of(words: &[Word], root: &str) -> Vec<Act> {
     vec![other(program, &rest, &root)]
 }
 
-/// The checks that an output shows being run: `> tsc -p . && vite build`, or a target's lines as `make` prints them.
-pub(in crate::evidence) fn echoed(output: &str, root: &str) -> Vec<Act> {
-    let mut found = Vec::new();
-    for line in output.lines().take(40) {
-        let line = line.trim();
-        let shown = line.strip_prefix("> ").or_else(|| line.strip_prefix("$ ")).unwrap_or(line);
-        let first = shown.split_whitespace().next().unwrap_or("");
-        let program = first.rsplit('/').next().unwrap_or(first);
-        let is_command = shown.len() < 300 && (is_check_program(program) || matches!(program, "npx" | "uv" | "poetry" | "python" | "python3"));
-        if is_command && found.len() < 16 && shown.contains(' ') {
-            let acts = super::shell::analyse_in(shown, root).acts;
-            found.extend(acts.into_iter().filter(Act::is_check));
-        }
-    }
-    found
-}
-
-type Kind = (&'static str, u8, u8);
-
-/// Language, classes and first class, by program and subcommand.
-fn kinds() -> &'static FxHashMap<(&'static str, &'static str), Kind> {
-    static KINDS: LazyLock<FxHashMap<(&str, &str), Kind>> = LazyLock::new(|| {
-        let row = |line: &'static str| {
-            let mut cells = line.split('\t');
-            let (program, verb) = (cells.next()?, cells.next()?);
-            let (language, classes) = (cells.next()?, cells.next()?);
-            let bits: Vec<u8> = classes.split(' ').map(class).collect();
-            Some(((program, verb), (language, bits.iter().fold(0, |sum, bit| sum | bit), *bits.first()?)))
-        };
-        TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(row).collect()
-    });
-    &KINDS
-}
-
-fn class(name: &str) -> u8 {
-    match name {
-        "compile" => COMPILE,
-        "lint" => LINT,
-        "format" => FORMAT,
-        "test" => TEST,
-        "bundle" => BUNDLE,
-        _ => 0,
-    }
-}
-
-/// Whether a program is a check of any kind.
-pub(super) fn is_check_program(program: &str) -> bool {
-    static PROGRAMS: LazyLock<rustc_hash::FxHashSet<&str>> =
-        LazyLock::new(|| kinds().keys().map(|(program, _)| *program).collect());
-    PROGRAMS.contains(program)
-}
-
 fn checked(program: &str, key: &str, verb: &str, arguments: &[&str], root: &str) -> Act {
     let kind = kinds().get(&(key, verb)).copied().unwrap_or(("any", 0, 0));
     let (language, classes, nature) = kind;
@@ -260,7 +204,9 @@ fn checked(program: &str, key: &str, verb: &str, arguments: &[&str], root: &str)
             let key = word.split('=').next().unwrap_or(word);
             let narrows = NARROWING.contains(&key)
                 || (key == "-p" && program != "pytest" && program != "tsc")
-                || (matches!(key, "-w" | "--workspace" | "-e" | "-s" | "-m") && matches!(program, "script" | "tox" | "nox" | "pytest") && key != "-s");
+                || (matches!(key, "-w" | "--workspace" | "-e" | "-s" | "-m")
+                    && matches!(program, "script" | "tox" | "nox" | "pytest")
+                    && key != "-s");
             if narrows && FLAGS.contains(&key) {
                 act.filters.push(key.to_owned());
             } else if narrows {
@@ -272,14 +218,17 @@ fn checked(program: &str, key: &str, verb: &str, arguments: &[&str], root: &str)
             } else if WITH_VALUE.contains(&word) || (key == "-p" && word == "-p") {
                 words.next();
             }
-        } else if word.bytes().all(|b| b.is_ascii_digit()) || matches!(word, "run" | "." | "./..." | "..." | "//..." | "help" | "version") {
+        } else if word.bytes().all(|b| b.is_ascii_digit())
+            || matches!(word, "run" | "." | "./..." | "..." | "//..." | "help" | "version")
+        {
             act.is_help |= matches!(word, "help" | "version");
         } else if program == "cargo" && classes & TEST != 0 {
             act.filters.push(head_bytes(word, 200).to_owned());
         } else {
-            let target = head_bytes(word, 200).trim_start_matches("./").trim_end_matches("...").trim_end_matches('/');
+            let target =
+                head_bytes(word, 200).trim_start_matches("./").trim_end_matches("...").trim_end_matches('/');
             if !target.is_empty() {
-                act.targets.push(super::shell::joined(root, target));
+                act.targets.push(joined(root, target));
             }
         }
     }
@@ -294,7 +243,8 @@ fn other(program: &str, arguments: &[&str], root: &str) -> Act {
     } else {
         DEPTHS.iter().find(|(name, _)| *name == program).map_or(0, |(_, depth)| *depth)
     };
-    let inline = is_interpreter && arguments.first().is_none_or(|word| matches!(*word, "-c" | "-e" | "-" | "-lc"));
+    let inline =
+        is_interpreter && arguments.first().is_none_or(|word| matches!(*word, "-c" | "-e" | "-" | "-lc"));
     let mut act = Act { name: program.to_owned(), root: root.to_owned(), ..Act::default() };
     act.is_help = arguments.iter().any(|word| matches!(*word, "--help" | "--version"))
         || matches!(arguments, ["help" | "version", ..]);
@@ -306,7 +256,10 @@ fn other(program: &str, arguments: &[&str], root: &str) -> Act {
         if word.starts_with('-') {
             let (key, value) = match word.split_once('=') {
                 Some((key, value)) => (key, value),
-                None => (word, words.next_if(|next| !next.starts_with('-') && word.starts_with("--")).unwrap_or("")),
+                None => (
+                    word,
+                    words.next_if(|next| !next.starts_with('-') && word.starts_with("--")).unwrap_or(""),
+                ),
             };
             let is_tuning = TUNING.iter().any(|part| key.contains(part));
             if !is_tuning && (!value.is_empty() || NARROWING.contains(&key)) {
@@ -331,7 +284,9 @@ pub(in crate::evidence) fn address_of(word: &str) -> Option<String> {
     let (scheme, rest) = word.split_once("://").unwrap_or(("", word));
     let host = rest.split(['/', '?', '#']).next()?;
     let host = host.rsplit('@').next()?;
-    if host.is_empty() || host.starts_with('-') || (scheme.is_empty() && !host.contains(['.', ':']) && host != "localhost")
+    if host.is_empty()
+        || host.starts_with('-')
+        || (scheme.is_empty() && !host.contains(['.', ':']) && host != "localhost")
     {
         return None;
     }
@@ -342,74 +297,4 @@ pub(in crate::evidence) fn address_of(word: &str) -> Option<String> {
         (false, "https") => format!("{host}:443"),
         _ => format!("{host}:80"),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::evidence::commands::shell::analyse;
-
-    fn act(line: &str) -> Act {
-        analyse(line).acts.into_iter().next_back().unwrap_or_default()
-    }
-
-    #[test]
-    fn every_row_of_the_table_has_an_example_that_it_classifies() {
-        for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
-            let cells: Vec<&str> = line.split('\t').collect();
-            let [_, _, language, classes, example] = cells[..] else { panic!("{line}") };
-            let wanted = classes.split(' ').map(class).fold(0, |sum, bit| sum | bit);
-            let found = act(example);
-            assert_eq!((found.classes, found.language), (wanted, language), "{example}: {found:?}");
-        }
-    }
-
-    #[test]
-    fn a_success_covers_what_it_includes() {
-        for (success, failure) in [
-            ("go test ./...", "go build ./..."),
-            ("go test ./... -count=1", "go test ./internal/ledger/... -run Refund -count=1"),
-            ("python3 -m pytest -q tools", "pytest tools/rates"),
-            ("uv run pytest", "pytest tests/test_a.py::test_b"),
-            ("docker compose up -d", "docker-compose up"),
-            ("npm test", "npm test -- render"),
-            ("npm run build", "npx tsc --noEmit"),
-            ("cargo test", "cargo check"),
-            ("make check", "ruff check ."),
-            ("make check", "pytest tests/test_a.py"),
-            ("./gradlew build", "gradle compileKotlin"),
-            ("git push -u origin x", "git push"),
-            ("curl -s http://127.0.0.1:8080/", "curl localhost:8080/health"),
-            ("cargo test -p core", "cargo test -p core parser"),
-            ("cd /r && go test ./...", "cd /r/internal && go vet ./..."),
-            ("docker compose exec web alembic upgrade head", "docker compose exec web alembic upgrade head"),
-        ] {
-            assert!(act(success).covers(&act(failure)), "{success} | {failure}");
-        }
-    }
-
-    #[test]
-    fn a_success_does_not_cover_what_is_wider_or_other() {
-        for (success, failure) in [
-            ("pytest tests/test_queue.py", "pytest tests/test_import.py"),
-            ("pytest tests/test_a.py", "pytest"),
-            ("go test ./internal/a -run X", "go test ./internal/a"),
-            ("docker compose exec web alembic heads", "docker compose exec web alembic upgrade head"),
-            ("docker compose --help", "docker compose up"),
-            ("pytest --version", "pytest"),
-            ("cargo build", "cargo test"),
-            ("cargo test", "cargo clippy"),
-            ("npm run lint", "npm test"),
-            ("pytest", "npx tsc --noEmit"),
-            ("cd /r/web && npm test", "cd /r/api && npm test"),
-            ("python tools/flash.py --device B", "python tools/flash.py --device A"),
-            ("python load.py --dry-run", "python load.py"),
-            ("kubectl apply -f b.yaml", "kubectl apply -f a.yaml"),
-            ("git status", "git push"),
-            ("curl localhost:8081", "curl localhost:8080"),
-            ("npm run test:unit", "npm test"),
-        ] {
-            assert!(!act(success).covers(&act(failure)), "{success} | {failure}");
-        }
-    }
 }

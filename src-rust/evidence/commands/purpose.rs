@@ -49,8 +49,9 @@ pub(super) fn asks(words: &[Word]) -> bool {
     let second = rest.iter().copied().filter(|word| !word.starts_with('-')).nth(1).unwrap_or("");
     let has = |flag: &str| rest.contains(&flag);
     match program {
-        "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack" | "zgrep" | "diff" | "cmp" | "comm" | "test" | "[" | "[["
-        | "pgrep" | "which" | "type" | "lsof" | "fuser" | "pidof" | "getent" | "id" | "expr" | "false" => true,
+        "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack" | "zgrep" | "diff" | "cmp" | "comm" | "test"
+        | "[" | "[[" | "pgrep" | "which" | "type" | "lsof" | "fuser" | "pidof" | "getent" | "id" | "expr"
+        | "false" => true,
         "git" => match verb {
             "diff" => true,
             "grep" | "show-ref" | "check-ignore" | "merge-base" | "ls-remote" | "cat-file" => true,
@@ -62,7 +63,9 @@ pub(super) fn asks(words: &[Word]) -> bool {
         "systemctl" => matches!(verb, "is-active" | "is-enabled" | "is-failed" | "status"),
         "npm" | "pnpm" | "yarn" => matches!(verb, "ls" | "list" | "outdated" | "view" | "info" | "why"),
         "pip" => matches!(verb, "show" | "check" | "index"),
-        "docker" | "podman" => matches!(verb, "inspect" | "ps" | "images") || (verb == "image" && second == "inspect"),
+        "docker" | "podman" => {
+            matches!(verb, "inspect" | "ps" | "images") || (verb == "image" && second == "inspect")
+        }
         "kubectl" => matches!(verb, "get" | "describe" | "auth" | "diff"),
         "terraform" | "tofu" => verb == "plan" && has("-detailed-exitcode"),
         "dpkg" | "rpm" => has("-s") || has("-q") || has("-l"),
@@ -88,5 +91,6 @@ pub(super) fn starts(commands: &[Simple], line: &str) -> Option<String> {
     let words: Vec<&str> = started.words.iter().map(|word| word.text.as_str()).collect();
     let first = words.iter().position(|word| !matches!(*word, "nohup" | "sudo" | "setsid" | "exec"))?;
     let text = words[first..].join(" ");
-    (!text.is_empty() && line.len() < MAX_LINE_BYTES && !matches!(words[first], "sleep" | "cd")).then_some(text)
+    (!text.is_empty() && line.len() < MAX_LINE_BYTES && !matches!(words[first], "sleep" | "cd"))
+        .then_some(text)
 }

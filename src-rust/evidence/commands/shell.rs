@@ -1,6 +1,7 @@
 //! Analyzes a shell command: the files it reads and changes, and its kind.
 
 use super::effects::argument_effects;
+use super::folders::{joined, program};
 use super::patch;
 use super::programs::{Act, acts_of};
 use super::purpose::{asks, starts};
@@ -146,31 +147,18 @@ fn program_words(words: &[Word]) -> &[Word] {
     rest
 }
 
-pub(super) fn program(words: &[Word]) -> &str {
-    words.first().map_or("", |word| word.text.rsplit('/').next().unwrap_or(""))
-}
-
 /// The path of a word, relative to the directory that the command line changed to.
 fn path_of(word: &Word, directory: &str) -> Option<String> {
     let text = word.text.as_str();
     let is_number = text.bytes().all(|b| b.is_ascii_digit());
     // A colon: an address, a pathspec, `HEAD:a.rs`. A quoted wildcard is still one.
-    let is_odd = text.contains(['\n', '\0', '=', '|', '"', '\'', ':', '*', '?', '<', '>', '$', ' ']) || text.len() > 400;
+    let is_odd = text.contains(['\n', '\0', '=', '|', '"', '\'', ':', '*', '?', '<', '>', '$', ' '])
+        || text.len() > 400;
     let is_nowhere = matches!(text, "." | ".." | "-" | "/" | "~") || text.starts_with("/dev/");
     if word.is_dynamic || is_number || is_odd || is_nowhere || text.starts_with('-') || text.ends_with('/') {
         return None;
     }
     Some(joined(directory, text))
-}
-
-pub(in crate::evidence) fn joined(directory: &str, path: &str) -> String {
-    if path.is_empty() || path == "." {
-        return directory.to_owned();
-    }
-    if directory.is_empty() || path.starts_with(['/', '~']) {
-        return path.to_owned();
-    }
-    format!("{}/{}", directory.trim_end_matches('/'), path.trim_start_matches("./"))
 }
 
 /// Programs that only show something.
@@ -186,12 +174,51 @@ fn is_look(name: &str) -> bool {
     let program = name.split(' ').next().unwrap_or("");
     matches!(
         name,
-        "git status" | "git diff" | "git log" | "git show" | "git blame" | "git branch" | "git rev-parse"
-            | "git ls-files" | "git grep" | "kubectl get" | "kubectl describe" | "kubectl logs" | "docker ps"
-            | "docker logs" | "docker images" | "gh pr view" | "gh pr list" | "gh issue view" | "gh issue list"
-    ) || (program == name || LOOKING.contains(&program)) && (LOOKING.contains(&program)
-        || matches!(program, "sed" | "set" | "export" | "source" | "." | "for" | "done" | "fi" | "case" | "esac"
-            | "unset" | "wait" | "kill" | "pkill" | "in" | "read" | "local" | "return" | "exit" | "shift" | "mkdir"))
+        "git status"
+            | "git diff"
+            | "git log"
+            | "git show"
+            | "git blame"
+            | "git branch"
+            | "git rev-parse"
+            | "git ls-files"
+            | "git grep"
+            | "kubectl get"
+            | "kubectl describe"
+            | "kubectl logs"
+            | "docker ps"
+            | "docker logs"
+            | "docker images"
+            | "gh pr view"
+            | "gh pr list"
+            | "gh issue view"
+            | "gh issue list"
+    ) || (program == name || LOOKING.contains(&program))
+        && (LOOKING.contains(&program)
+            || matches!(
+                program,
+                "sed"
+                    | "set"
+                    | "export"
+                    | "source"
+                    | "."
+                    | "for"
+                    | "done"
+                    | "fi"
+                    | "case"
+                    | "esac"
+                    | "unset"
+                    | "wait"
+                    | "kill"
+                    | "pkill"
+                    | "in"
+                    | "read"
+                    | "local"
+                    | "return"
+                    | "exit"
+                    | "shift"
+                    | "mkdir"
+            ))
 }
 
 /// Programs whose first argument is a subcommand.

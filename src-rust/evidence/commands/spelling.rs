@@ -4,8 +4,8 @@ use super::shell_lexer::Word;
 
 /// Words before a program that do not change what it does.
 const PREFIXES: [&str; 22] = [
-    "sudo", "time", "env", "nohup", "command", "exec", "if", "then", "else", "elif", "do", "while", "until", "!", "{",
-    "}", "npx", "bunx", "uvx", "xvfb-run", "stdbuf", "setsid",
+    "sudo", "time", "env", "nohup", "command", "exec", "if", "then", "else", "elif", "do", "while", "until",
+    "!", "{", "}", "npx", "bunx", "uvx", "xvfb-run", "stdbuf", "setsid",
 ];
 /// Programs with a subcommand that runs another program.
 const RUNNERS: [(&str, &str); 16] = [
@@ -28,9 +28,40 @@ const RUNNERS: [(&str, &str); 16] = [
 ];
 /// Commands of a package manager that are no scripts of the project.
 const OF_PACKAGE_MANAGERS: [&str; 34] = [
-    "install", "i", "ci", "add", "remove", "rm", "uninstall", "publish", "pack", "init", "create", "audit", "outdated",
-    "ls", "list", "link", "unlink", "version", "view", "info", "update", "upgrade", "why", "config", "cache", "login",
-    "logout", "whoami", "dedupe", "prune", "rebuild", "import", "set", "help",
+    "install",
+    "i",
+    "ci",
+    "add",
+    "remove",
+    "rm",
+    "uninstall",
+    "publish",
+    "pack",
+    "init",
+    "create",
+    "audit",
+    "outdated",
+    "ls",
+    "list",
+    "link",
+    "unlink",
+    "version",
+    "view",
+    "info",
+    "update",
+    "upgrade",
+    "why",
+    "config",
+    "cache",
+    "login",
+    "logout",
+    "whoami",
+    "dedupe",
+    "prune",
+    "rebuild",
+    "import",
+    "set",
+    "help",
 ];
 /// Runners of named targets.
 const TARGETS: [&str; 8] = ["make", "gmake", "just", "task", "invoke", "script", "doit", "earthly"];
@@ -102,7 +133,9 @@ fn spelled(name: &str) -> &str {
         "nodejs" => "node",
         "gmake" => "make",
         "cargo-nextest" => "cargo",
-        _ if name.starts_with("python") && name[6..].bytes().all(|b| b.is_ascii_digit() || b == b'.') => "python",
+        _ if name.starts_with("python") && name[6..].bytes().all(|b| b.is_ascii_digit() || b == b'.') => {
+            "python"
+        }
         _ => name,
     }
 }
@@ -110,7 +143,8 @@ fn spelled(name: &str) -> &str {
 /// Drops options at the front, and the values of those that take one.
 fn drop_options(rest: &mut Vec<&str>, with_values: usize) {
     while let Some(first) = rest.first().filter(|word| word.starts_with('-')) {
-        let has_value = with_values > 0 && matches!(*first, "-n" | "--with" | "-p" | "--python" | "--extra" | "--group");
+        let has_value =
+            with_values > 0 && matches!(*first, "-n" | "--with" | "-p" | "--python" | "--extra" | "--group");
         rest.remove(0);
         if has_value && !rest.is_empty() {
             rest.remove(0);
@@ -130,7 +164,8 @@ fn inner_of_compose(rest: &[&str]) -> Option<usize> {
 fn compose<'w>(rest: Vec<&'w str>) -> Vec<&'w str> {
     let mut words = rest;
     while words.len() > 2 && words[1].starts_with('-') {
-        let takes_value = matches!(words[1], "-f" | "--file" | "-p" | "--project-name" | "--profile" | "--env-file");
+        let takes_value =
+            matches!(words[1], "-f" | "--file" | "-p" | "--project-name" | "--profile" | "--env-file");
         words.drain(1..if takes_value { 3.min(words.len()) } else { 2 });
     }
     words
@@ -158,7 +193,7 @@ fn script<'w>(name: &'w str, mut rest: Vec<&'w str>) -> Vec<&'w str> {
         rest[0] = name;
         return rest;
     }
-    if name != "npm" && super::programs::is_check_program(verb) {
+    if name != "npm" && super::kinds::is_check_program(verb) {
         rest.drain(..at);
         return rest;
     }
@@ -196,10 +231,8 @@ mod tests {
             ("timeout 60 cargo test", "cargo test"),
             ("bundle exec rspec spec/a_spec.rb", "rspec spec/a_spec.rb"),
         ] {
-            let words: Vec<Word> = line
-                .split(' ')
-                .map(|text| Word { text: text.to_owned(), is_dynamic: false })
-                .collect();
+            let words: Vec<Word> =
+                line.split(' ').map(|text| Word { text: text.to_owned(), is_dynamic: false }).collect();
             let found = plain_words(&words).join(" ");
             assert_eq!(found, expected, "{line}");
         }

@@ -15,7 +15,7 @@ const MAX_OPTIONS: usize = 20;
 
 /// A question, and the options it offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::evidence) struct Asked {
+pub(in crate::evidence) struct UserQuestion {
     pub question: String,
     /// Label and text of each option; the label is empty where there is none.
     pub options: Vec<(String, String)>,
@@ -26,7 +26,7 @@ pub(in crate::evidence) fn is_question(sentence: &str) -> bool {
 }
 
 /// The question that a text ends with. O(1): only its end is read.
-pub(in crate::evidence) fn asked_in(text: &str) -> Option<Asked> {
+pub(in crate::evidence) fn asked_in(text: &str) -> Option<UserQuestion> {
     let tail = tail_bytes(text, TAIL_BYTES);
     let said: Vec<&str> = sentences(tail).collect();
     let (after, at) = (0..=MAX_AFTER).find_map(|after| {
@@ -35,10 +35,12 @@ pub(in crate::evidence) fn asked_in(text: &str) -> Option<Asked> {
     })?;
     let options = options_in(tail);
     let question = said[at];
-    let is_option = |sentence: &str| options.iter().any(|(_, text)| !text.is_empty() && sentence.contains(text.as_str()));
+    let is_option =
+        |sentence: &str| options.iter().any(|(_, text)| !text.is_empty() && sentence.contains(text.as_str()));
     let mut parts = Vec::new();
     if (question.chars().count() < MIN_QUESTION_CHARS || has_pronoun(question))
-        && let Some(before) = said[..at].iter().rev().find(|sentence| !is_option(sentence) && !is_label(sentence))
+        && let Some(before) =
+            said[..at].iter().rev().find(|sentence| !is_option(sentence) && !is_label(sentence))
     {
         parts.push(before.trim_end_matches(':'));
     }
@@ -46,7 +48,7 @@ pub(in crate::evidence) fn asked_in(text: &str) -> Option<Asked> {
     if after > 0 && options.is_empty() {
         parts.extend(&said[at + 1..]);
     }
-    Some(Asked { question: one_line(&parts.join(" "), MAX_QUESTION_CHARS), options })
+    Some(UserQuestion { question: one_line(&parts.join(" "), MAX_QUESTION_CHARS), options })
 }
 
 fn is_label(sentence: &str) -> bool {
@@ -88,7 +90,11 @@ fn inline(line: &str) -> Vec<(String, String)> {
         let from = line[..at].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
         let label = &line[from..at];
         let begins = from == 0 || matches!(bytes[from - 1], b' ' | b'(' | b'*');
-        if label.is_empty() || label.len() > 2 || !begins || !bytes.get(at + 1).is_some_and(u8::is_ascii_whitespace) {
+        if label.is_empty()
+            || label.len() > 2
+            || !begins
+            || !bytes.get(at + 1).is_some_and(u8::is_ascii_whitespace)
+        {
             continue;
         }
         let start = if from > 0 && bytes[from - 1] == b'(' { from - 1 } else { from };
@@ -100,7 +106,11 @@ fn inline(line: &str) -> Vec<(String, String)> {
     }
     let ends = starts.iter().skip(1).map(|(start, ..)| *start).chain([line.len()]);
     let option = |((_, from, label), end): (&(usize, usize, String), usize)| {
-        let text = line[*from..end].trim().trim_end_matches([',', ';']).trim_end_matches(" or").trim_end_matches(" and");
+        let text = line[*from..end]
+            .trim()
+            .trim_end_matches([',', ';'])
+            .trim_end_matches(" or")
+            .trim_end_matches(" and");
         // The last option ends with its sentence.
         let text = text.split(". ").next().unwrap_or(text);
         (label.clone(), one_line(text.trim_end_matches(['.', ',', '?']), 200))
@@ -111,13 +121,17 @@ fn inline(line: &str) -> Vec<(String, String)> {
 /// The label of a line and the text after it: `A) …`, `(b) …`, `2. …`, `Option 3: …`.
 fn label_of(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_prefix("**").unwrap_or(line);
-    let line = ["Option ", "option ", "Variant ", "Plan "].iter().find_map(|word| line.strip_prefix(word)).unwrap_or(line);
+    let line = ["Option ", "option ", "Variant ", "Plan "]
+        .iter()
+        .find_map(|word| line.strip_prefix(word))
+        .unwrap_or(line);
     let line = line.strip_prefix('(').unwrap_or(line);
     let end = line.find(|c: char| !c.is_ascii_alphanumeric())?;
     let label = &line[..end];
     let rest = line[end..].strip_prefix([')', '.', ':']).or_else(|| line[end..].strip_prefix(" — "))?;
     let is_label = label.len() <= 2
-        && (label.bytes().all(|b| b.is_ascii_digit()) || (label.len() == 1 && label.bytes().all(|b| b.is_ascii_alphabetic())));
+        && (label.bytes().all(|b| b.is_ascii_digit())
+            || (label.len() == 1 && label.bytes().all(|b| b.is_ascii_alphabetic())));
     let rest = rest.strip_prefix("**").unwrap_or(rest);
     (is_label && rest.starts_with([' ', '*'])).then_some((label, rest))
 }
@@ -140,7 +154,10 @@ fn follows(before: Option<&str>, label: &str) -> bool {
 }
 
 /// The option that an answer names by its letter, number or place.
-pub(in crate::evidence) fn chosen<'a>(answer: &str, options: &'a [(String, String)]) -> Option<&'a (String, String)> {
+pub(in crate::evidence) fn chosen<'a>(
+    answer: &str,
+    options: &'a [(String, String)],
+) -> Option<&'a (String, String)> {
     if options.len() < 2 {
         return None;
     }
@@ -148,7 +165,8 @@ pub(in crate::evidence) fn chosen<'a>(answer: &str, options: &'a [(String, Strin
         answer.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(8).collect();
     let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
     const LEADS: [&str; 14] = [
-        "option", "variant", "number", "plan", "the", "take", "use", "go", "with", "lets", "ok", "yes", "i", "choose",
+        "option", "variant", "number", "plan", "the", "take", "use", "go", "with", "lets", "ok", "yes", "i",
+        "choose",
     ];
     let first = lower.iter().position(|word| !LEADS.contains(&word.as_str()))?;
     let by_label = options.iter().find(|(label, _)| label.to_lowercase() == lower[first]);
@@ -170,7 +188,7 @@ pub(in crate::evidence) fn chosen<'a>(answer: &str, options: &'a [(String, Strin
 }
 
 /// A question with its answer, as one line: `Which one? → "B" (Backfill in batches)`.
-pub(in crate::evidence) fn answered(asked: &Asked, answer: &str) -> String {
+pub(in crate::evidence) fn answered(asked: &UserQuestion, answer: &str) -> String {
     let mut text = format!("{} → \"{}\"", asked.question, one_line(answer, MAX_QUESTION_CHARS));
     if let Some((label, option)) = chosen(answer, &asked.options)
         && !option.is_empty()
@@ -194,8 +212,13 @@ mod tests {
         assert_eq!(answer(lines, "B"), "I need a choice. Which one? → \"B\" (B: Backfill in batches.)");
         assert!(answer(lines, "the second").contains("(B: Backfill"));
         assert!(answer(lines, "option b please").contains("(B: Backfill"));
-        let inline = "The deck is full. I can offer: 1) stay on 4 July, 2) move to 5 July (D5521). Which one?";
-        assert!(answer(inline, "2 then").ends_with("(2: move to 5 July (D5521))"), "{}", answer(inline, "2 then"));
+        let inline =
+            "The deck is full. I can offer: 1) stay on 4 July, 2) move to 5 July (D5521). Which one?";
+        assert!(
+            answer(inline, "2 then").ends_with("(2: move to 5 July (D5521))"),
+            "{}",
+            answer(inline, "2 then")
+        );
         assert!(!answer(inline, "a small one").contains("(1:"));
     }
 

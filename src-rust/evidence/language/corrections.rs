@@ -1,6 +1,6 @@
 //! Sentences of the user that correct an earlier statement or action.
 
-use super::cues::{CORRECTED, CORRECTED_ZH, CuedSentence, SETTING_RIGHT, is_short};
+use super::cues::{CORRECTED, CORRECTED_ZH, CORRECTIONS_ZH, CuedSentence, SETTING_RIGHT, is_short};
 
 /// Openings of a correction.
 const OPENINGS: [&str; 18] = [
@@ -22,24 +22,6 @@ const OPENINGS: [&str; 18] = [
     "i said",
     "sorry, i meant",
     "no no",
-];
-pub(super) const INSIDE: [&str; 6] =
-    ["i meant", "i did not mean", "i didn't mean", "as i said", "i told you", "not what i"];
-pub(super) const OPENINGS_ZH: [&str; 14] = [
-    "不对",
-    "错了",
-    "搞错",
-    "弄错",
-    "说错",
-    "而不是",
-    "我是说",
-    "我说的是",
-    "我的意思是",
-    "应该是",
-    "更正",
-    "纠正",
-    "改成",
-    "换成",
 ];
 /// A bare refusal, explained by the next sentence.
 const BARE: [&str; 9] = ["no", "nope", "wrong", "no no", "nein", "non", "不", "不对", "错了"];
@@ -66,14 +48,26 @@ fn corrects(said: &CuedSentence<'_>) -> bool {
         || cues & CORRECTED != 0
         || (lower.starts_with("not ") && lower.contains(','))
         || (lower.starts_with("不是") && lower.contains(['，', ',']))
-        || (cues & CORRECTED_ZH != 0 && OPENINGS_ZH.iter().any(|cue| lower.contains(cue)))
+        || (cues & CORRECTED_ZH != 0 && CORRECTIONS_ZH.iter().any(|cue| lower.contains(cue)))
 }
 
 /// Whether a correction says what does not hold, but not what holds instead.
 fn denies_only(lower: &str) -> bool {
-    let opens = ["no, not ", "no, no ", "not ", "no not ", "wrong", "that's wrong", "that is wrong", "that's not", "that is not"];
-    let replaces = ["use ", "instead", " but ", "rather", "should be", "make it", "it's ", "i meant", "take "];
-    opens.iter().any(|opening| lower.starts_with(opening)) && !replaces.iter().any(|word| lower.contains(word))
+    let opens = [
+        "no, not ",
+        "no, no ",
+        "not ",
+        "no not ",
+        "wrong",
+        "that's wrong",
+        "that is wrong",
+        "that's not",
+        "that is not",
+    ];
+    let replaces =
+        ["use ", "instead", " but ", "rather", "should be", "make it", "it's ", "i meant", "take "];
+    opens.iter().any(|opening| lower.starts_with(opening))
+        && !replaces.iter().any(|word| lower.contains(word))
 }
 
 /// The corrections in a user's text; a bare "No." comes with the next sentence.

@@ -6,7 +6,6 @@
 
 use std::sync::LazyLock;
 
-use super::corrections;
 use super::languages;
 use super::matcher::Matcher;
 use crate::evidence::text::{has_word, sentences};
@@ -158,6 +157,26 @@ pub(in crate::evidence) fn folded(sentence: &str) -> String {
     lower
 }
 
+/// Words of a correction inside a sentence; see `corrections` for its openings.
+const CORRECTIONS_INSIDE: [&str; 6] =
+    ["i meant", "i did not mean", "i didn't mean", "as i said", "i told you", "not what i"];
+pub(super) const CORRECTIONS_ZH: [&str; 14] = [
+    "不对",
+    "错了",
+    "搞错",
+    "弄错",
+    "说错",
+    "而不是",
+    "我是说",
+    "我说的是",
+    "我的意思是",
+    "应该是",
+    "更正",
+    "纠正",
+    "改成",
+    "换成",
+];
+
 /// Groups of cues, one bit each.
 const DEMAND: u32 = 1;
 const REFUSAL: u32 = 1 << 1;
@@ -199,9 +218,9 @@ fn cues_in(lower: &str) -> u32 {
             .with(SETTING_RIGHT, &["i meant", "i said"])
             .with(DEMAND_ZH, &DEMANDS_ZH)
             .with(OPENING_ZH, &OPENING_DEMANDS_ZH)
-            .with(CORRECTED_ZH, &corrections::OPENINGS_ZH)
+            .with(CORRECTED_ZH, &CORRECTIONS_ZH)
             .with(CORRECTED_ZH, &["不是"])
-            .with(CORRECTED, &corrections::INSIDE)
+            .with(CORRECTED, &CORRECTIONS_INSIDE)
             .with(CORRECTED, &languages::CORRECTIONS)
     });
     MATCHER.groups_in(lower)
@@ -268,12 +287,15 @@ fn is_standing_order(lower: &str) -> bool {
 fn is_bare_order(lower: &str) -> bool {
     const OPENINGS: [&str; 6] = ["keep ", "leave ", "do not ", "stick to ", "stay with ", "ask before "];
     const NOT_A_BAN: [&str; 14] = [
-        "problem", "worries", "idea", "need", "thanks", "thank", "one", "doubt", "way", "matter", "rush", "hurry", "clue",
-        "wonder",
+        "problem", "worries", "idea", "need", "thanks", "thank", "one", "doubt", "way", "matter", "rush",
+        "hurry", "clue", "wonder",
     ];
     let opens = OPENINGS.iter().any(|opening| lower.starts_with(opening));
     let after = lower.strip_prefix("no ").map(|rest| rest.split([' ', ',', '.', '!']).next().unwrap_or(""));
-    opens || after.is_some_and(|word| word.len() > 2 && !NOT_A_BAN.contains(&word) && lower.split(' ').count() <= 14)
+    opens
+        || after.is_some_and(|word| {
+            word.len() > 2 && !NOT_A_BAN.contains(&word) && lower.split(' ').count() <= 14
+        })
 }
 
 fn refuses(lower: &str) -> bool {

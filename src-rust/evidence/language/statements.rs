@@ -96,7 +96,7 @@ pub(in crate::evidence) enum Statement {
 
 /// A sentence of a model's text, with what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::evidence) struct Said<'t> {
+pub(in crate::evidence) struct CuedStatement<'t> {
     pub sentence: &'t str,
     pub statement: Option<Statement>,
     /// It states a cause, which a later check may rule out.
@@ -114,11 +114,11 @@ pub(in crate::evidence) struct Said<'t> {
 }
 
 /// The sentences of a model's text that say something of the work. O(bytes).
-pub(in crate::evidence) fn statements(text: &str) -> impl Iterator<Item = Said<'_>> {
+pub(in crate::evidence) fn statements(text: &str) -> impl Iterator<Item = CuedStatement<'_>> {
     sentences(text).filter_map(said)
 }
 
-fn said(sentence: &str) -> Option<Said<'_>> {
+fn said(sentence: &str) -> Option<CuedStatement<'_>> {
     // "Next:" names steps, whatever its length.
     if (sentence.len() < 12 && !sentence.ends_with([':', '：'])) || !is_short(sentence) {
         return None;
@@ -130,9 +130,13 @@ fn said(sentence: &str) -> Option<Said<'_>> {
     }
     let is_tentative = cues & TENTATIVE != 0;
     let rules_out = cues & RULED_OUT != 0;
-    let statement = if sentence.ends_with([':', '?', '：', '？']) || rules_out { None } else { statement_of(sentence, &lower, cues) };
+    let statement = if sentence.ends_with([':', '?', '：', '？']) || rules_out {
+        None
+    } else {
+        statement_of(sentence, &lower, cues)
+    };
     let is_negated = [" not ", "n't ", " no ", " never "].iter().any(|word| lower.contains(word));
-    Some(Said {
+    Some(CuedStatement {
         sentence,
         statement,
         is_cause: cues & CAUSE != 0,

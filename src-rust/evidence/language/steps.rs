@@ -58,9 +58,12 @@ pub(in crate::evidence) fn steps(text: &str) -> Steps {
         }
         let lead = lower.trim_matches(['*', '_', '#', ' ', ':', '：', '-']);
         let is_lead = groups & LEAD != 0
-            && (line.trim_end().ends_with([':', '：']) || line.trim_end().ends_with("**") || line.starts_with('#'))
-            && (LEADS.iter().any(|cue| lead == *cue || (lead.starts_with(cue) && lead.len() < cue.len() + 30) || lead.ends_with(cue))
-                || opens_with(&lower, &NEXTS));
+            && (line.trim_end().ends_with([':', '：'])
+                || line.trim_end().ends_with("**")
+                || line.starts_with('#'))
+            && (LEADS.iter().any(|cue| {
+                lead == *cue || (lead.starts_with(cue) && lead.len() < cue.len() + 30) || lead.ends_with(cue)
+            }) || opens_with(&lower, &NEXTS));
         if is_lead && let Some(listed) = list_below(&mut lines) {
             found.is_whole |= !lead.starts_with("then") && !lead.starts_with("after");
             found.steps.extend(listed);
@@ -69,16 +72,22 @@ pub(in crate::evidence) fn steps(text: &str) -> Steps {
         for sentence in sentences(line) {
             let lower = folded(sentence);
             let groups = matcher().groups_in(&lower);
-            let after_colon = || sentence.split_once([':', '：']).filter(|(lead, _)| {
+            let after_colon = || {
+                sentence.split_once([':', '：']).filter(|(lead, _)| {
+                    let lead = folded(lead);
+                    LEADS.iter().any(|cue| opens_with(lead.trim(), &[cue]) || lead.trim().ends_with(cue))
+                })
+            };
+            if groups & LEAD != 0
+                && let Some((lead, rest)) = after_colon()
+            {
                 let lead = folded(lead);
-                LEADS.iter().any(|cue| opens_with(lead.trim(), &[cue]) || lead.trim().ends_with(cue))
-            });
-            if groups & LEAD != 0 && let Some((lead, rest)) = after_colon() {
-                let lead = folded(lead);
-                found.is_whole |= !lead.starts_with("then") && !lead.starts_with("next") && !lead.starts_with("after");
+                found.is_whole |=
+                    !lead.starts_with("then") && !lead.starts_with("next") && !lead.starts_with("after");
                 found.steps.extend(parts_of(rest));
             } else if groups & NEXT != 0 && opens_with(&lower, &NEXTS) {
-                found.is_whole |= ["what", "that leaves", "remaining"].iter().any(|lead| lower.starts_with(lead));
+                found.is_whole |=
+                    ["what", "that leaves", "remaining"].iter().any(|lead| lower.starts_with(lead));
                 found.steps.extend(parts_of(without_opening(sentence, &lower, &NEXTS)));
             } else if groups & LEFT != 0 && !sentence.ends_with('?') {
                 found.steps.push(Named { number: None, text: one_line(sentence, MAX_CHARS) });
@@ -131,7 +140,9 @@ fn list_below<'t>(lines: &mut std::iter::Peekable<std::str::Lines<'t>>) -> Optio
         }
         lines.next();
         has_any = true;
-        if found.len() < MAX_STEPS && let Some(step) = item_of(line) {
+        if found.len() < MAX_STEPS
+            && let Some(step) = item_of(line)
+        {
             found.push(step);
         }
     }
@@ -144,7 +155,8 @@ pub(in crate::evidence) fn is_item(line: &str) -> bool {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     line.starts_with(['-', '*', '•', '–', '☐', '□']) && !line.starts_with("**") && !line.starts_with("---")
         || (digits > 0 && digits < 4 && line[digits..].starts_with(['.', ')']))
-        || (line.starts_with('(') && line[1..].trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(')'))
+        || (line.starts_with('(')
+            && line[1..].trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(')'))
 }
 
 /// The step of a list's line; `None` if it is marked as done.
@@ -157,7 +169,8 @@ pub(in crate::evidence) fn item_of(line: &str) -> Option<Named> {
         None => without_marker(line),
     };
     let text = text.trim_start_matches(['☐', '□', ' ']);
-    if text.starts_with("[x]") || text.starts_with("[X]") || text.starts_with('✅') || text.starts_with("~~") {
+    if text.starts_with("[x]") || text.starts_with("[X]") || text.starts_with('✅') || text.starts_with("~~")
+    {
         return None;
     }
     let text = text.strip_prefix("[ ]").unwrap_or(text).trim();
@@ -210,14 +223,17 @@ pub(in crate::evidence) fn parts_of(text: &str) -> Vec<Named> {
         return numbered;
     }
     let mut parts = vec![text];
-    for separator in ["; then ", ", then ", "; and ", ", and then ", "; ", ", and ", " and then ", "，然后", "；"] {
+    for separator in
+        ["; then ", ", then ", "; and ", ", and then ", "; ", ", and ", " and then ", "，然后", "；"]
+    {
         parts = parts.into_iter().flat_map(|part| part.split(separator)).collect();
     }
     // Names in a row are one step.
     if parts.iter().any(|part| part.trim().chars().count() < MIN_PART_CHARS) {
         parts = vec![text];
     }
-    let step = |part: &str| Named { number: None, text: one_line(part.trim().trim_end_matches('.'), MAX_CHARS) };
+    let step =
+        |part: &str| Named { number: None, text: one_line(part.trim().trim_end_matches('.'), MAX_CHARS) };
     parts.into_iter().filter(|part| part.chars().any(char::is_alphanumeric)).map(step).collect()
 }
 
@@ -237,7 +253,8 @@ pub(in crate::evidence) fn numbered_parts(text: &str) -> Vec<Named> {
         }
         let is_bracketed = from > 0 && bytes[from - 1] == b'(';
         let begins = from == 0 || bytes[from - 1].is_ascii_whitespace() || is_bracketed;
-        let ends = matches!(bytes.get(at), Some(b'.' | b')')) && bytes.get(at + 1).is_some_and(u8::is_ascii_whitespace);
+        let ends = matches!(bytes.get(at), Some(b'.' | b')'))
+            && bytes.get(at + 1).is_some_and(u8::is_ascii_whitespace);
         let number: Option<u32> = text[from..at].parse().ok();
         if let Some(number) = number.filter(|_| begins && ends && at - from < 3) {
             let expected = starts.last().map_or(1, |(_, _, last)| last + 1);
@@ -248,7 +265,11 @@ pub(in crate::evidence) fn numbered_parts(text: &str) -> Vec<Named> {
     }
     let ends: Vec<usize> = starts.iter().skip(1).map(|(start, ..)| *start).chain([text.len()]).collect();
     let part = |((_, from, number), end): (&(usize, usize, u32), &usize)| {
-        let said = text[*from..*end].trim().trim_end_matches([',', ';']).trim_end_matches(" and").trim_end_matches('.');
+        let said = text[*from..*end]
+            .trim()
+            .trim_end_matches([',', ';'])
+            .trim_end_matches(" and")
+            .trim_end_matches('.');
         Named { number: Some(*number), text: one_line(said, MAX_CHARS) }
     };
     starts.iter().zip(&ends).map(part).filter(|step| !step.text.is_empty()).collect()
@@ -280,7 +301,8 @@ pub(in crate::evidence) fn overlaps(some: &[String], other: &[String]) -> bool {
 pub(in crate::evidence) fn is_same_step(a: &str, b: &str) -> bool {
     let (words_a, words_b) = (telling(a), telling(b));
     let (paths_a, paths_b) = (paths_in(a), paths_in(b));
-    let apart = !paths_a.is_empty() && !paths_b.is_empty() && !paths_a.iter().any(|path| paths_b.contains(path));
+    let apart =
+        !paths_a.is_empty() && !paths_b.is_empty() && !paths_a.iter().any(|path| paths_b.contains(path));
     !apart && overlaps(&words_a, &words_b) && overlaps(&words_b, &words_a)
 }
 
@@ -317,15 +339,34 @@ pub(in crate::evidence) fn progress(text: &str) -> (Vec<(u32, u32)>, Option<u32>
         let rest = &lower[place.0 + place.1..];
         let Some((first, used)) = number(rest) else { continue };
         let tail = rest[used..].trim_start();
-        let joined = ["to ", "– ", "-", "–", "through ", "and ", "bis ", "— "].iter().find_map(|sign| tail.strip_prefix(sign));
+        let joined = ["to ", "– ", "-", "–", "through ", "and ", "bis ", "— "]
+            .iter()
+            .find_map(|sign| tail.strip_prefix(sign));
         let last = joined.and_then(|rest| number(rest.trim_start())).map_or(first, |(last, _)| last);
         let is_done = super::table::has_any(
             &lower,
-            &["done", "complete", "completed", "finished", "ready", "in place", "implemented", "passes", "pass", "works", "✓", "✅"],
+            &[
+                "done",
+                "complete",
+                "completed",
+                "finished",
+                "ready",
+                "in place",
+                "implemented",
+                "passes",
+                "pass",
+                "works",
+                "✓",
+                "✅",
+            ],
         ) && !lower.contains("not ");
         if is_done {
             done.push((first.min(last), last.max(first)));
-        } else if place.0 < 24 || ["on with", "start", "now", "next", "continue", "begin"].iter().any(|word| lower.contains(word)) {
+        } else if place.0 < 24
+            || ["on with", "start", "now", "next", "continue", "begin"]
+                .iter()
+                .any(|word| lower.contains(word))
+        {
             at = Some(first);
         }
         // "Steps 1 to 4 are done, going on with step 5" in one sentence.
@@ -337,7 +378,9 @@ pub(in crate::evidence) fn progress(text: &str) -> (Vec<(u32, u32)>, Option<u32>
 }
 
 fn find_word(text: &str, word: &str) -> Option<usize> {
-    text.match_indices(word).map(|(at, _)| at).find(|at| *at == 0 || !text.as_bytes()[at - 1].is_ascii_alphanumeric())
+    text.match_indices(word)
+        .map(|(at, _)| at)
+        .find(|at| *at == 0 || !text.as_bytes()[at - 1].is_ascii_alphanumeric())
 }
 
 fn number(text: &str) -> Option<(u32, usize)> {
@@ -360,12 +403,16 @@ mod tests {
         assert_eq!(texts(list), ["the shadow", "the `dark` theme"]);
         assert!(steps(list).is_whole);
         assert_eq!(steps(list).now.as_deref(), Some("I start with the shadow"));
-        let prose = "All pass. What is left is the HTTP route in `a/routes.go`, then a line in `CHANGELOG.md`.";
+        let prose =
+            "All pass. What is left is the HTTP route in `a/routes.go`, then a line in `CHANGELOG.md`.";
         assert_eq!(texts(prose), ["the HTTP route in `a/routes.go`", "a line in `CHANGELOG.md`"]);
         assert_eq!(texts("Next: note the sizes in OPS-1."), ["note the sizes in OPS-1"]);
         assert_eq!(texts("To do: (1) the parser (2) the docs."), ["the parser", "the docs"]);
         assert_eq!(texts("One test is left: `a` in `b.ts`."), ["One test is left: `a` in `b.ts`."]);
-        assert_eq!(texts("Fine. Next I make the job, then the mail template."), ["Next I make the job", "the mail template"]);
+        assert_eq!(
+            texts("Fine. Next I make the job, then the mail template."),
+            ["Next I make the job", "the mail template"]
+        );
         assert!(texts("I read the file and it is fine.").is_empty());
     }
 
@@ -378,7 +425,10 @@ mod tests {
 
     #[test]
     fn progress_by_number() {
-        assert_eq!(progress("Steps 1 to 4 are done and pass. Going on with step 5."), (vec![(1, 4)], Some(5)));
+        assert_eq!(
+            progress("Steps 1 to 4 are done and pass. Going on with step 5."),
+            (vec![(1, 4)], Some(5))
+        );
         assert_eq!(progress("Step 2."), (vec![], Some(2)));
         assert_eq!(progress("Step 3 is complete."), (vec![(3, 3)], None));
     }

@@ -90,7 +90,9 @@ pub(in crate::evidence) fn opens_with(lower: &str, cues: &[&str]) -> bool {
     };
     let rest = ["and ", "so ", "ok, ", "good. ", "then "]
         .iter()
-        .find_map(|word| lower.strip_prefix(word).filter(|rest| !rest.starts_with("the ") || *word != "then "))
+        .find_map(|word| {
+            lower.strip_prefix(word).filter(|rest| !rest.starts_with("the ") || *word != "then ")
+        })
         .unwrap_or(lower);
     begins(lower) || begins(rest)
 }
@@ -143,7 +145,11 @@ mod tests {
             assert!(name == "told" || name == "nod" || group(name) != 0, "{name}");
             let lower = folded(example);
             if name == "told" {
-                assert_eq!(told_in(&format!("x\n{example}\nfix it\n\nIMPORTANT: y")), ["fix it"], "{example}");
+                assert_eq!(
+                    told_in(&format!("x\n{example}\nfix it\n\nIMPORTANT: y")),
+                    ["fix it"],
+                    "{example}"
+                );
                 continue;
             }
             let matcher = Matcher::default().with(1, &[cue]);

@@ -3,7 +3,7 @@
 use super::calls::CallIntent;
 use super::flat::flat;
 use super::runs::Call;
-use crate::evidence::language::asking::Asked;
+use crate::evidence::language::asking::UserQuestion;
 use crate::evidence::text::{escape_section_tags, one_line};
 use crate::json::with_document;
 use crate::node::{Kind, Node};
@@ -16,7 +16,7 @@ const MAX_CHARS: usize = 400;
 const MAX_PIECES: usize = 4;
 
 /// The questions with their answers.
-pub(super) fn answers(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
+pub(super) fn answers(asked: &[UserQuestion], text: &str) -> Vec<(UserQuestion, String)> {
     let text = text.trim();
     if text.is_empty() || text.len() > MAX_BYTES {
         return Vec::new();
@@ -37,14 +37,14 @@ pub(super) fn answers(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
                 return asked.iter().cloned().zip(lines.iter().map(|line| (*line).to_owned())).collect();
             }
             let questions: Vec<&str> = asked.iter().map(|asked| asked.question.as_str()).collect();
-            vec![(Asked { question: questions.join(" / "), options: Vec::new() }, plain)]
+            vec![(UserQuestion { question: questions.join(" / "), options: Vec::new() }, plain)]
         }
     }
 }
 
 /// `"Question"="Answer", …`.
-fn quoted(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
-    let mut found: Vec<(usize, usize, &Asked)> = Vec::new();
+fn quoted(asked: &[UserQuestion], text: &str) -> Vec<(UserQuestion, String)> {
+    let mut found: Vec<(usize, usize, &UserQuestion)> = Vec::new();
     for each in asked.iter().filter(|each| !each.question.is_empty()) {
         for sign in ["=", ": ", " = ", ":", " -> ", " → "] {
             let lead = format!("\"{}\"{sign}\"", each.question);
@@ -56,7 +56,7 @@ fn quoted(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
     }
     found.sort_by_key(|(at, ..)| *at);
     let ends: Vec<usize> = found.iter().skip(1).map(|(at, ..)| *at).chain([text.len()]).collect();
-    let answer = |((_, from, asked), end): (&(usize, usize, &Asked), &usize)| {
+    let answer = |((_, from, asked), end): (&(usize, usize, &UserQuestion), &usize)| {
         let rest = &text[*from..*end];
         // The last quotation mark before the next question or before the sentence of the tool.
         let rest = rest.split("\". You can").next().unwrap_or(rest);
@@ -68,7 +68,7 @@ fn quoted(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
 }
 
 /// JSON: `{"answers": {question or id: answer}}`, `{"answer": …}`, a list in order.
-fn structured(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
+fn structured(asked: &[UserQuestion], text: &str) -> Vec<(UserQuestion, String)> {
     if !text.starts_with(['{', '[']) {
         return Vec::new();
     }
@@ -85,11 +85,11 @@ fn structured(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
                 .filter_map(|pair| {
                     let question = pair.iter().find(|(key, _)| key == "question")?.1.clone();
                     let answer = pair.iter().find(|(key, _)| key != "question" && key != "header")?.1.clone();
-                    Some((Asked { question, options: Vec::new() }, answer))
+                    Some((UserQuestion { question, options: Vec::new() }, answer))
                 })
                 .collect();
         }
-        let by_question: Vec<(Asked, String)> = said
+        let by_question: Vec<(UserQuestion, String)> = said
             .iter()
             .filter_map(|(key, answer)| {
                 let asked = asked.iter().find(|asked| asked.question == *key)?;
@@ -111,7 +111,8 @@ fn collect<N: Node>(node: &N, key: &str, depth: usize, said: &mut Vec<(String, S
     match node.kind() {
         Kind::Object => {
             for (name, value) in node.members().unwrap_or_default() {
-                let inner = matches!(name.as_str(), "answer" | "answers" | "value" | "text" | "label" | "response");
+                let inner =
+                    matches!(name.as_str(), "answer" | "answers" | "value" | "text" | "label" | "response");
                 collect(&value, if inner && !key.is_empty() { key } else { &name }, depth + 1, said);
             }
         }
@@ -121,12 +122,16 @@ fn collect<N: Node>(node: &N, key: &str, depth: usize, said: &mut Vec<(String, S
                 .filter_map(|item| item.with_text(|text, _| text.to_owned()))
                 .collect();
             if texts.is_empty() {
-                (0..node.len().min(20)).filter_map(|i| node.item(i)).for_each(|item| collect(&item, key, depth + 1, said));
+                (0..node.len().min(20))
+                    .filter_map(|i| node.item(i))
+                    .for_each(|item| collect(&item, key, depth + 1, said));
             } else {
                 said.push((key.to_owned(), texts.join(", ")));
             }
         }
-        _ => said.extend(node.with_text(|text, _| (key.to_owned(), text.to_owned())).filter(|(_, text)| !text.is_empty())),
+        _ => said.extend(
+            node.with_text(|text, _| (key.to_owned(), text.to_owned())).filter(|(_, text)| !text.is_empty()),
+        ),
     }
 }
 
@@ -152,12 +157,16 @@ fn plain(text: &str) -> String {
 /// The plan that a result approves: as it repeats the plan, else as the call proposed it.
 pub(super) fn approved_plan(plan: &str, text: &str) -> Option<String> {
     let lower = crate::evidence::text::head_bytes(text, 600).to_ascii_lowercase();
-    let approves = ["approved", "accepted", "proceed", "go ahead", "start coding"].iter().any(|word| lower.contains(word));
+    let approves = ["approved", "accepted", "proceed", "go ahead", "start coding"]
+        .iter()
+        .any(|word| lower.contains(word));
     let refuses = ["not approved", "rejected", "declined", "refused"].iter().any(|word| lower.contains(word));
     if !approves || refuses {
         return None;
     }
-    let repeated = ["## Approved Plan:", "## Approved plan", "Approved Plan:"].iter().find_map(|lead| text.split_once(lead));
+    let repeated = ["## Approved Plan:", "## Approved plan", "Approved Plan:"]
+        .iter()
+        .find_map(|lead| text.split_once(lead));
     let plan = repeated.map_or(plan, |(_, rest)| rest).trim();
     (!plan.is_empty()).then(|| plan.to_owned())
 }
@@ -193,7 +202,10 @@ pub(super) fn telling_result(text: &str) -> Vec<String> {
     let lower = line.to_lowercase();
     let says_little = line.chars().count() > 100
         || line.starts_with(['[', '<'])
-        || matches!(lower.trim_end_matches(['.', '!']), "" | "ok" | "done" | "success" | "true" | "null" | "none");
+        || matches!(
+            lower.trim_end_matches(['.', '!']),
+            "" | "ok" | "done" | "success" | "true" | "null" | "none"
+        );
     if says_little { Vec::new() } else { vec![one_line(&escape_section_tags(line), 100)] }
 }
 
@@ -201,8 +213,11 @@ pub(super) fn telling_result(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn asked(questions: &[&str]) -> Vec<Asked> {
-        questions.iter().map(|text| Asked { question: (*text).to_owned(), options: Vec::new() }).collect()
+    fn asked(questions: &[&str]) -> Vec<UserQuestion> {
+        questions
+            .iter()
+            .map(|text| UserQuestion { question: (*text).to_owned(), options: Vec::new() })
+            .collect()
     }
 
     fn said(questions: &[&str], text: &str) -> Vec<(String, String)> {
@@ -216,9 +231,15 @@ mod tests {
     #[test]
     fn answers_are_read_in_the_forms_of_several_tools() {
         let text = "Your questions have been answered: \"Which?\"=\"XLSX\", \"Who may?\"=\"Leads only, never \"all\"\". You can now continue.";
-        assert_eq!(said(&["Which?", "Who may?"], text), [pair("Which?", "XLSX"), pair("Who may?", "Leads only, never \"all\"")]);
+        assert_eq!(
+            said(&["Which?", "Who may?"], text),
+            [pair("Which?", "XLSX"), pair("Who may?", "Leads only, never \"all\"")]
+        );
         assert_eq!(said(&["Which?"], "<answer>\nthe blue one\n</answer>"), [pair("Which?", "the blue one")]);
-        assert_eq!(said(&["Which?"], "{\"answers\":{\"q1\":{\"answers\":[\"blue\"]}}}"), [pair("Which?", "blue")]);
+        assert_eq!(
+            said(&["Which?"], "{\"answers\":{\"q1\":{\"answers\":[\"blue\"]}}}"),
+            [pair("Which?", "blue")]
+        );
         assert_eq!(said(&["Which?"], "{\"answers\":{\"Which?\":\"blue\"}}"), [pair("Which?", "blue")]);
         assert_eq!(said(&["Which?"], "blue"), [pair("Which?", "blue")]);
         assert_eq!(said(&["Which?"], "{\"answer\":\"blue\"}"), [pair("Which?", "blue")]);
@@ -227,7 +248,10 @@ mod tests {
     #[test]
     fn a_plan_counts_when_it_is_approved() {
         assert_eq!(approved_plan("1. a", "User has approved your plan.").as_deref(), Some("1. a"));
-        assert_eq!(approved_plan("1. a", "User has approved your plan.\n\n## Approved Plan:\n1. b").as_deref(), Some("1. b"));
+        assert_eq!(
+            approved_plan("1. a", "User has approved your plan.\n\n## Approved Plan:\n1. b").as_deref(),
+            Some("1. b")
+        );
         assert_eq!(approved_plan("1. a", "The plan was not approved."), None);
     }
 

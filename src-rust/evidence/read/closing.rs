@@ -6,11 +6,12 @@
 
 use std::collections::HashMap;
 
-use super::calls::{self, CallIntent};
+use super::calls::CallIntent;
 use super::files::normal_path;
 use super::rejection::is_sandbox_refusal;
-use crate::evidence::commands::programs::Act;
 use super::runs::Call;
+use super::tools;
+use crate::evidence::commands::programs::Act;
 use crate::evidence::commands::shell;
 use crate::evidence::language::steps::telling;
 use crate::evidence::text::{escape_section_tags, one_line};
@@ -20,9 +21,33 @@ use crate::evidence::{CommandKind, CommandStatus, ErrorSeen, FileOp, Note};
 const MAX_OPEN: usize = 200;
 /// Words in the keys of arguments that name the object of a call.
 const OBJECT_KEYS: [&str; 27] = [
-    "id", "key", "number", "code", "name", "email", "user", "customer", "account", "order", "booking", "reservation",
-    "ticket", "issue", "path", "url", "branch", "channel", "to", "recipient", "title", "project", "repo", "table",
-    "device", "item", "phone",
+    "id",
+    "key",
+    "number",
+    "code",
+    "name",
+    "email",
+    "user",
+    "customer",
+    "account",
+    "order",
+    "booking",
+    "reservation",
+    "ticket",
+    "issue",
+    "path",
+    "url",
+    "branch",
+    "channel",
+    "to",
+    "recipient",
+    "title",
+    "project",
+    "repo",
+    "table",
+    "device",
+    "item",
+    "phone",
 ];
 
 /// What failed, so that a success can be compared with it.
@@ -116,8 +141,10 @@ impl Errors {
                 });
             }
             CallIntent::Lookup { address: Some(address) } => {
-                self.close(|attempt| matches!(attempt, Attempt::Command(failed)
-                    if failed.iter().all(|act| act.asks_at(address))));
+                self.close(|attempt| {
+                    matches!(attempt, Attempt::Command(failed)
+                    if failed.iter().all(|act| act.asks_at(address)))
+                });
             }
             _ => {}
         }
@@ -158,7 +185,9 @@ impl Errors {
                 let acts = about.acts.clone();
                 // The newest run tells how things stand.
                 self.close(|attempt| {
-                    let is_same = |old: &Act| acts.iter().any(|act| act.is_check() && act.name == old.name && act.covers(old));
+                    let is_same = |old: &Act| {
+                        acts.iter().any(|act| act.is_check() && act.name == old.name && act.covers(old))
+                    };
                     matches!(attempt, Attempt::Command(old) if !old.is_empty() && old.iter().all(is_same))
                 });
                 Attempt::Command(acts)
@@ -190,7 +219,8 @@ impl Errors {
         let points = ["it", "that", "this", "them"]
             .iter()
             .any(|word| crate::evidence::text::has_word(&words.to_lowercase(), word));
-        let found: Vec<usize> = self.open.iter().map(|(at, _)| *at).filter(|at| shares(&self.seen[*at])).collect();
+        let found: Vec<usize> =
+            self.open.iter().map(|(at, _)| *at).filter(|at| shares(&self.seen[*at])).collect();
         let found = if found.is_empty() && points && said.len() <= 4 {
             self.open.last().map(|(at, _)| *at).into_iter().collect()
         } else {
@@ -205,7 +235,12 @@ impl Errors {
         let recurring: Vec<_> = self.refusals.iter().filter(|(_, times, _)| *times > 1).cloned().collect();
         self.seen.retain(|error| !recurring.iter().any(|(text, ..)| *text == error.text));
         self.open.clear();
-        recurring.into_iter().map(|(text, times, message)| Note::new(message, format!("The sandbox refuses ({times} times): {text}"))).collect()
+        recurring
+            .into_iter()
+            .map(|(text, times, message)| {
+                Note::new(message, format!("The sandbox refuses ({times} times): {text}"))
+            })
+            .collect()
     }
 }
 
@@ -269,10 +304,10 @@ fn attempt_of(subject: &str) -> Attempt {
         return Attempt::Tool(tool.to_owned(), arguments.split(", ").map(str::to_owned).collect());
     }
     match subject.split_once(' ') {
-        Some((tool, path)) if calls::file_action(tool).is_some_and(FileOp::is_change) => {
+        Some((tool, path)) if tools::file_action(tool).is_some_and(FileOp::is_change) => {
             Attempt::Change(path.to_owned())
         }
-        Some((tool, _)) if calls::file_action(tool).is_some() => Attempt::Command(Vec::new()),
+        Some((tool, _)) if tools::file_action(tool).is_some() => Attempt::Command(Vec::new()),
         _ => Attempt::Tool(subject.to_owned(), Vec::new()),
     }
 }

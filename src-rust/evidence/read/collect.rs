@@ -8,10 +8,10 @@ use super::lookups::Lookups;
 use super::outcome;
 use super::pending::Pending;
 use super::rejection;
-use crate::evidence::commands::{programs, purpose};
 use super::runs::Call;
 use super::tasks::TaskList;
-use crate::evidence::language::asking::Asked;
+use crate::evidence::commands::{echo, purpose};
+use crate::evidence::language::asking::UserQuestion;
 use crate::evidence::language::named::{self, Names};
 use crate::evidence::language::table::told_in;
 use crate::evidence::text::{escape_section_tags, head_bytes, one_line, sentences, tail_bytes};
@@ -74,7 +74,7 @@ pub(super) struct Collector<'t> {
     pub(super) lookups: Lookups<'t>,
     pub(super) names: Names,
     /// The last question of the agent, if the user has not answered it.
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<UserQuestion>,
     /// Causes that the agent stated, as indices of decisions, since the last check.
     pub(super) causes: Vec<usize>,
     /// The folder of the shell, if a command changed it.
@@ -190,7 +190,8 @@ impl<'t> Collector<'t> {
         let call = answered.and_then(|call| self.call_at.get(&call).copied());
         let text = transcript.result_text(part);
         let words = rejection::words_of_rejection(&text);
-        let told: Vec<String> = told_in(tail_bytes(&text, TOLD_BYTES)).into_iter().map(str::to_owned).collect();
+        let told: Vec<String> =
+            told_in(tail_bytes(&text, TOLD_BYTES)).into_iter().map(str::to_owned).collect();
         let Some(call) = call.and_then(|at| self.calls.get_mut(at)) else {
             words.into_iter().for_each(|words| self.words(i, words));
             return told.iter().for_each(|words| self.words(i, words));
@@ -205,7 +206,7 @@ impl<'t> Collector<'t> {
         }
         if let CallIntent::Shell { command, about } = &call.intent {
             if !about.acts.is_empty() && call.status.outcome == CommandStatus::Succeeded {
-                call.echoed = programs::echoed(head_bytes(&text, 4 << 10), about.folder().unwrap_or(""));
+                call.echoed = echo::echoed(head_bytes(&text, 4 << 10), about.folder().unwrap_or(""));
             }
             let publishes = about.acts.iter().any(|act| purpose::publishes(&act.name));
             if publishes && call.status.outcome == CommandStatus::Succeeded {
@@ -215,14 +216,18 @@ impl<'t> Collector<'t> {
             if about.starts.is_some() {
                 call.process = process_in(&text);
             }
-            if command.contains("git commit") && let Some(commit) = named::commit_of(i, &text) {
+            if command.contains("git commit")
+                && let Some(commit) = named::commit_of(i, &text)
+            {
                 self.names.add(commit);
             }
         }
         let mut answers = Vec::new();
         let mut approved = None;
         match &mut call.intent {
-            CallIntent::Lookup { .. } if !call.status.outcome.is_failure() => self.lookups.answer(call.tool, &text),
+            CallIntent::Lookup { .. } if !call.status.outcome.is_failure() => {
+                self.lookups.answer(call.tool, &text)
+            }
             CallIntent::Files(files) if says_created(&text) => {
                 let written = files.iter_mut().filter(|(action, _)| *action == FileOp::Written);
                 written.for_each(|(action, _)| *action = FileOp::Created);
@@ -261,13 +266,16 @@ fn first_sentence(transcript: &Transcript, part: &Part) -> Option<String> {
     let text = transcript.str(&piece.span);
     let sentence = sentences(head_bytes(text, 400)).next()?;
     let said = sentence.trim_end_matches([':', '.']);
-    (said.chars().count() <= MAX_SAID_CHARS && said.contains(' ')).then(|| one_line(&escape_section_tags(said), MAX_SAID_CHARS))
+    (said.chars().count() <= MAX_SAID_CHARS && said.contains(' '))
+        .then(|| one_line(&escape_section_tags(said), MAX_SAID_CHARS))
 }
 
 /// The last address of an output, such as that of a new pull request.
 fn address_in(text: &str) -> Option<String> {
     let words = tail_bytes(text, 2_000).split_whitespace().rev();
-    let found = words.map(|word| word.trim_matches(['<', '>', '(', ')', ',', '"', '\''])).find(|word| word.starts_with("http"));
+    let found = words
+        .map(|word| word.trim_matches(['<', '>', '(', ')', ',', '"', '\'']))
+        .find(|word| word.starts_with("http"));
     found.map(|word| one_line(&escape_section_tags(word), 160))
 }
 
@@ -275,7 +283,8 @@ fn address_in(text: &str) -> Option<String> {
 fn process_in(text: &str) -> Option<String> {
     text.lines().take(20).find_map(|line| {
         let line = line.trim();
-        let rest = line.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(line, |(_, rest)| rest);
+        let rest =
+            line.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(line, |(_, rest)| rest);
         let lower = rest.to_ascii_lowercase();
         let rest = match lower.find("pid") {
             Some(at) => lower[at + 3..].trim_start_matches([':', '=', ' ', 's']).to_owned(),
@@ -283,8 +292,10 @@ fn process_in(text: &str) -> Option<String> {
         };
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let is_alone = digits == rest.len() || !rest.as_bytes()[digits].is_ascii_alphanumeric();
-        ((3..8).contains(&digits) && is_alone && (digits == rest.len() || line.to_ascii_lowercase().contains("pid")))
-            .then(|| rest[..digits].to_owned())
+        ((3..8).contains(&digits)
+            && is_alone
+            && (digits == rest.len() || line.to_ascii_lowercase().contains("pid")))
+        .then(|| rest[..digits].to_owned())
     })
 }
 

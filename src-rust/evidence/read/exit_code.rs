@@ -1,7 +1,9 @@
 //! The exit code in an output.
 
-use super::outcome::TAIL_BYTES;
 use crate::evidence::text::{head_bytes, starts_with_ignoring_case, tail_bytes};
+
+/// Bytes read at the end of a long output.
+pub(super) const TAIL_BYTES: usize = 24 << 10;
 
 /// The exit code that an agent wrote, in any line that says nothing else, or in a sentence at either end.
 pub(super) fn exit_code(text: &str) -> Option<i32> {
@@ -19,7 +21,9 @@ pub(super) fn exit_code(text: &str) -> Option<i32> {
         let line = line.trim();
         let marker = MARKERS.iter().find(|marker| starts_with_ignoring_case(line, marker))?;
         let rest = &line[marker.len()..];
-        number(rest).filter(|_| rest.starts_with(['<', ':', ' ', '=']) || marker.starts_with('<') || line.len() == marker.len())
+        number(rest).filter(|_| {
+            rest.starts_with(['<', ':', ' ', '=']) || marker.starts_with('<') || line.len() == marker.len()
+        })
     };
     let head = text.trim_start().lines().take(4);
     let tail = tail_bytes(text.trim_end(), 600);
@@ -43,17 +47,19 @@ pub(super) fn exit_code(text: &str) -> Option<i32> {
 /// The code in a sentence: "Command failed with exit code: 1", "returned non-zero exit status 2".
 fn code_in_sentence(line: &str) -> Option<i32> {
     let lower = head_bytes(line, 600).to_ascii_lowercase();
-    ["exit code", "exit status", "exited with code", "exited with status", "exited with", "return code"].iter().find_map(|marker| {
-        let at = lower.find(marker)?;
-        let (before, after) = (lower[..at].trim_end(), &lower[at + marker.len()..]);
-        let is_said = after.starts_with([':', '='])
-            || before.ends_with(['(', '[', '{', '"'])
-            || before.ends_with("with")
-            || before.ends_with("non-zero")
-            || before.ends_with("returned")
-            || marker.starts_with("exited");
-        number(after).filter(|_| is_said)
-    })
+    ["exit code", "exit status", "exited with code", "exited with status", "exited with", "return code"]
+        .iter()
+        .find_map(|marker| {
+            let at = lower.find(marker)?;
+            let (before, after) = (lower[..at].trim_end(), &lower[at + marker.len()..]);
+            let is_said = after.starts_with([':', '='])
+                || before.ends_with(['(', '[', '{', '"'])
+                || before.ends_with("with")
+                || before.ends_with("non-zero")
+                || before.ends_with("returned")
+                || marker.starts_with("exited");
+            number(after).filter(|_| is_said)
+        })
 }
 
 fn number(text: &str) -> Option<i32> {

@@ -82,7 +82,9 @@ impl Files {
 
     /// Notes the new name of a known file.
     pub(super) fn moved(&mut self, from: &str, to: &str) {
-        if let (Some(&at), Some(to)) = (normal_path(from).and_then(|path| self.by_path.get(&path)), normal_path(to)) {
+        if let (Some(&at), Some(to)) =
+            (normal_path(from).and_then(|path| self.by_path.get(&path)), normal_path(to))
+        {
             self.files[at].moved_to = Some(to);
         }
     }

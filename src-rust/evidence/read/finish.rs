@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::calls::CallIntent;
 use super::closing::Errors;
 use super::collect::{Collector, MAX_ITEMS, newest, push, without_repetitions};
-use super::flat::line_of;
 use super::files::{Files, common_root, is_scratch};
+use super::flat::line_of;
 use super::runs::{Call, Commands};
 use super::said::is_same_matter;
 use crate::evidence::language::cues::folded;
@@ -147,7 +147,8 @@ impl Collector<'_> {
         if stops && outcome != CommandStatus::Rejected {
             self.found.running.retain(|note| !is_stopped(&note.text, command));
         }
-        if let Some(started) = starts.filter(|_| !outcome.is_failure() && outcome != CommandStatus::Rejected) {
+        if let Some(started) = starts.filter(|_| !outcome.is_failure() && outcome != CommandStatus::Rejected)
+        {
             let process = call.process.as_ref().map_or(String::new(), |pid| format!(" (PID {pid})"));
             let text = format!("`{}`{process}", one_line(&escape_section_tags(started), 160));
             self.found.running.retain(|note| note.text != text);
@@ -169,12 +170,26 @@ fn is_stopped(running: &str, command: &str) -> bool {
     if command.contains("compose down") || command.contains("compose stop") {
         return running.contains("compose");
     }
-    let is_kill = ["kill", "pkill", "killall", "stop", "kill-session", "rm"].iter().any(|word| has_word(command, word));
+    let is_kill =
+        ["kill", "pkill", "killall", "stop", "kill-session", "rm"].iter().any(|word| has_word(command, word));
     let mut names = command.split(|c: char| !(c.is_alphanumeric() || "._-:".contains(c)));
-    is_kill && names.any(|name| {
-        let is_verb = matches!(name, "kill" | "pkill" | "killall" | "stop" | "rm" | "docker" | "systemctl" | "sudo" | "compose" | "true");
-        name.len() > 2 && !name.starts_with('-') && !is_verb && running.contains(name)
-    })
+    is_kill
+        && names.any(|name| {
+            let is_verb = matches!(
+                name,
+                "kill"
+                    | "pkill"
+                    | "killall"
+                    | "stop"
+                    | "rm"
+                    | "docker"
+                    | "systemctl"
+                    | "sudo"
+                    | "compose"
+                    | "true"
+            );
+            name.len() > 2 && !name.starts_with('-') && !is_verb && running.contains(name)
+        })
 }
 
 /// A file that was moved has its new name.
@@ -188,9 +203,16 @@ fn moves(touched: &[(FileOp, String)], files: &mut Files) {
 
 /// The one root of the paths: that of an earlier summary, the folder that most calls ran in, or the one most files are
 /// in.
-fn root_of(earlier: Option<String>, folders: &HashMap<String, usize>, files: &[FileTouched]) -> Option<String> {
-    let absolute: Vec<&str> =
-        files.iter().map(|file| file.path.as_str()).filter(|path| path.starts_with('/') && !is_scratch(path)).collect();
+fn root_of(
+    earlier: Option<String>,
+    folders: &HashMap<String, usize>,
+    files: &[FileTouched],
+) -> Option<String> {
+    let absolute: Vec<&str> = files
+        .iter()
+        .map(|file| file.path.as_str())
+        .filter(|path| path.starts_with('/') && !is_scratch(path))
+        .collect();
     let inside = |folder: &str| absolute.iter().filter(|path| path.starts_with(folder)).count();
     let with_slash = |folder: &str| format!("{}/", folder.trim_end_matches('/'));
     if let Some(earlier) = earlier
@@ -239,15 +261,37 @@ fn below_root(found: &mut Evidence) {
 
 /// Words after which a sentence says what does not hold.
 const NEGATIONS: [&str; 14] = [
-    "don't", "do not", "dont", "not", "never", "no longer", "instead of", "rather than", "without", "stop", "no more",
-    "drop", "nicht", "statt",
+    "don't",
+    "do not",
+    "dont",
+    "not",
+    "never",
+    "no longer",
+    "instead of",
+    "rather than",
+    "without",
+    "stop",
+    "no more",
+    "drop",
+    "nicht",
+    "statt",
 ];
 /// A prohibition with such a word ends with a later order.
 const FOR_NOW: [&str; 8] = ["yet", "until", "before", "for now", "wait", "hold off", "first", "not now"];
 /// Marks of a sentence that overrules an earlier one.
 const OVERRULING: [&str; 12] = [
-    "after all", "instead", "no longer", "rather than", "actually", "not ", "don't use", "do not use", "scratch that",
-    "changed my mind", "forget", "replace",
+    "after all",
+    "instead",
+    "no longer",
+    "rather than",
+    "actually",
+    "not ",
+    "don't use",
+    "do not use",
+    "scratch that",
+    "changed my mind",
+    "forget",
+    "replace",
 ];
 
 /// The telling words after a negation: what does not hold.
@@ -268,7 +312,14 @@ fn negated(lower: &str) -> Vec<String> {
     let rest = lower[at..].split([',', ';', '.', ':']).next().unwrap_or("");
     let normal = normal(rest);
     let found = words(&normal).map(|(_, word)| stem(word).into_owned());
-    found.filter(|word| word.len() > 2 && !is_filler(word) && !matches!(word.as_str(), "us" | "use" | "using" | "meant" | "per")).take(4).collect()
+    found
+        .filter(|word| {
+            word.len() > 2
+                && !is_filler(word)
+                && !matches!(word.as_str(), "us" | "use" | "using" | "meant" | "per")
+        })
+        .take(4)
+        .collect()
 }
 
 /// Rules that a later word of the user ends: a prohibition for now whose matter is ordered later, a wish that is
@@ -279,7 +330,12 @@ fn replace(found: &mut Evidence) {
         .iter()
         .rev()
         .take(MAX_COMPARED)
-        .flat_map(|note| sentences(&note.text).take(12).map(|sentence| (note.message, folded(sentence))).collect::<Vec<_>>())
+        .flat_map(|note| {
+            sentences(&note.text)
+                .take(12)
+                .map(|sentence| (note.message, folded(sentence)))
+                .collect::<Vec<_>>()
+        })
         .collect();
     let ends = |note: &Note| {
         let lower = folded(&note.text);
@@ -296,7 +352,8 @@ fn replace(found: &mut Evidence) {
         })
     };
     found.constraints.retain(|note| !ends(note));
-    let overruling: Vec<(usize, Vec<String>)> = overruling(found).map(|(note, words)| (note.message, words)).collect();
+    let overruling: Vec<(usize, Vec<String>)> =
+        overruling(found).map(|(note, words)| (note.message, words)).collect();
     let is_overruled = |note: &Note| {
         let lower = folded(&note.text);
         overruling.iter().any(|(message, words)| *message > note.message && contradicts(&lower, words))
@@ -305,7 +362,9 @@ fn replace(found: &mut Evidence) {
     // Of two corrections on one matter the later one holds.
     let corrections = found.corrections.clone();
     let is_older = |note: &Note| {
-        corrections.iter().any(|other| other.message > note.message && is_same_matter(&other.text, &note.text))
+        corrections
+            .iter()
+            .any(|other| other.message > note.message && is_same_matter(&other.text, &note.text))
     };
     found.corrections.retain(|note| !is_older(note));
 }
@@ -339,7 +398,9 @@ fn overruled(found: &Evidence) -> Vec<(usize, String, Note)> {
     for (at, request) in found.requests.iter().enumerate() {
         for sentence in sentences(&request.text).take(40) {
             let lower = folded(sentence);
-            let by = later.iter().find(|(note, words)| note.message > request.message && contradicts(&lower, words));
+            let by = later
+                .iter()
+                .find(|(note, words)| note.message > request.message && contradicts(&lower, words));
             if let Some((note, _)) = by
                 && parts.len() < MAX_ITEMS
             {

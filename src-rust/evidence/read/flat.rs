@@ -34,8 +34,10 @@ fn flatten<N: Node>(node: &N, lead: &str, depth: usize, found: &mut Vec<String>)
         match value.kind() {
             Kind::Object if depth < 2 => flatten(&value, &format!("{key} "), depth + 1, found),
             Kind::Array => {
-                let texts: Vec<String> =
-                    (0..value.len().min(8)).filter_map(|i| value.item(i)).filter_map(|item| scalar(&item)).collect();
+                let texts: Vec<String> = (0..value.len().min(8))
+                    .filter_map(|i| value.item(i))
+                    .filter_map(|item| scalar(&item))
+                    .collect();
                 if !texts.is_empty() && depth < 3 {
                     found.push(format!("{key} {}", texts.join(" + ")));
                 } else if depth < 2 {

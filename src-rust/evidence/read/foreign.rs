@@ -85,7 +85,9 @@ pub(in crate::evidence) fn class_of(title: &str) -> Option<Class> {
     });
     let lower = folded(title);
     let has = |words: &str| {
-        has_word(&lower, words) || has_word(&lower, &format!("{words}s")) || (words.len() > 6 && lower.contains(words))
+        has_word(&lower, words)
+            || has_word(&lower, &format!("{words}s"))
+            || (words.len() > 6 && lower.contains(words))
     };
     ROWS.iter().find(|(_, words)| has(words)).map(|(class, _)| *class)
 }
@@ -139,7 +141,8 @@ pub(super) fn outline(text: &str) -> Outline {
             },
         }
     }
-    let known = sections.iter().filter(|(class, lines)| *class != Class::Context && !lines.is_empty()).count();
+    let known =
+        sections.iter().filter(|(class, lines)| *class != Class::Context && !lines.is_empty()).count();
     if known == 0 {
         return Outline { sections: Vec::new(), prose: text.trim().to_owned() };
     }
@@ -211,7 +214,8 @@ fn without_frame(text: &str) -> &str {
 /// The title of a heading's line, and what follows it on the line.
 fn title_of(line: &str) -> Option<(&str, &str)> {
     let trimmed = line.trim();
-    let is_short = |title: &str| title.chars().count() <= MAX_TITLE_CHARS && title.chars().any(char::is_alphabetic);
+    let is_short =
+        |title: &str| title.chars().count() <= MAX_TITLE_CHARS && title.chars().any(char::is_alphabetic);
     if let Some(title) = trimmed.strip_prefix('#') {
         let title = title.trim_start_matches('#').trim().trim_matches('*').trim_end_matches([':', '.']);
         return is_short(title).then_some((title, ""));
@@ -220,7 +224,11 @@ fn title_of(line: &str) -> Option<(&str, &str)> {
     if indent > 3 {
         return None;
     }
-    let body = trimmed.strip_prefix(['-', '*', '•']).filter(|rest| rest.starts_with(" **")).unwrap_or(trimmed).trim_start();
+    let body = trimmed
+        .strip_prefix(['-', '*', '•'])
+        .filter(|rest| rest.starts_with(" **"))
+        .unwrap_or(trimmed)
+        .trim_start();
     let digits = body.bytes().take_while(u8::is_ascii_digit).count();
     let numbered = body[digits..].strip_prefix(['.', ')']).filter(|_| digits > 0).map(str::trim_start);
     let inner = numbered.unwrap_or(body);
@@ -293,13 +301,16 @@ fn items_of(class: Class, lines: &[&str]) -> Vec<Named> {
         } else {
             let text = without_marker(trimmed);
             // Rules and steps are single sentences; other paragraphs stay whole.
-            let is_list = matches!(class, Class::Rules | Class::Next | Class::Done | Class::Findings | Class::Open);
+            let is_list =
+                matches!(class, Class::Rules | Class::Next | Class::Done | Class::Findings | Class::Open);
             let pieces: Vec<&str> = if is_list { sentences(text).collect() } else { vec![text] };
             found.extend(pieces.into_iter().map(|text| Named { number: None, text: text.to_owned() }));
             is_open = !is_list;
         }
     }
-    found.retain(|item| item.text.chars().filter(|c| c.is_alphanumeric()).count() > 2 && !says_nothing(&item.text));
+    found.retain(|item| {
+        item.text.chars().filter(|c| c.is_alphanumeric()).count() > 2 && !says_nothing(&item.text)
+    });
     found.iter_mut().for_each(|item| item.text = one_line(&item.text, 1_500));
     found
 }
@@ -316,7 +327,10 @@ fn row_of(line: &str) -> Option<String> {
 fn says_nothing(text: &str) -> bool {
     let lower = text.to_lowercase();
     let lower = lower.trim_matches(['(', ')', '.', ' ', '*', '-']);
-    matches!(lower, "none" | "n/a" | "nothing" | "none yet" | "not applicable" | "none so far" | "no errors" | "unknown")
+    matches!(
+        lower,
+        "none" | "n/a" | "nothing" | "none yet" | "not applicable" | "none so far" | "no errors" | "unknown"
+    )
 }
 
 #[cfg(test)]
@@ -350,8 +364,10 @@ mod tests {
             (Class::Next, &["Warm the cache", "Add the check"]),
             (Class::Doing, &["The cache was being written."]),
         ];
-        let expected: Vec<(Class, Vec<String>)> =
-            expected.iter().map(|(class, items)| (*class, items.iter().map(|item| (*item).to_owned()).collect())).collect();
+        let expected: Vec<(Class, Vec<String>)> = expected
+            .iter()
+            .map(|(class, items)| (*class, items.iter().map(|item| (*item).to_owned()).collect()))
+            .collect();
         assert_eq!(texts(text), expected);
     }
 

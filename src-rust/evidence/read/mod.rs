@@ -17,4 +17,5 @@ mod runs;
 mod said;
 mod structured;
 pub(super) mod tasks;
+pub(super) mod tools;
 mod wrappers;

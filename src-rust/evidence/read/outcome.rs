@@ -3,7 +3,7 @@
 //! The provider's error flag comes first, then an exit code if the agent writes one, then the text. Text alone decides
 //! only for commands that change something, because a file shown may well mention errors.
 
-use super::exit_code::exit_code;
+use super::exit_code::{TAIL_BYTES, exit_code};
 use super::rejection::is_rejection;
 use super::structured::structured;
 use crate::evidence::commands::shell::ShellCommand;
@@ -12,9 +12,8 @@ use crate::evidence::{CommandKind, CommandStatus};
 
 /// Longest detail line.
 pub(super) const MAX_DETAIL_CHARS: usize = 200;
-/// Bytes read at either end of a long output.
+/// Bytes read at the start of a long output.
 const HEAD_BYTES: usize = 8 << 10;
-pub(super) const TAIL_BYTES: usize = 24 << 10;
 
 /// The outcome that a result reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +55,9 @@ pub(super) fn of_command(about: &ShellCommand, text: &str, is_error: bool) -> Re
     let outcome = match failed {
         true => CommandStatus::Failed(code.filter(|code| *code != 0)),
         // Nothing shows what the part before `|| true` did.
-        false if about.has_fallback && kind >= CommandKind::Check && summary.is_none() => CommandStatus::Unknown,
+        false if about.has_fallback && kind >= CommandKind::Check && summary.is_none() => {
+            CommandStatus::Unknown
+        }
         false => CommandStatus::Succeeded,
     };
     ResultStatus { outcome, detail: detail.map(|line| one_line(&line, MAX_DETAIL_CHARS)) }
@@ -128,15 +129,29 @@ fn ends_of(text: &str) -> Vec<&str> {
 /// The verdict that a test runner prints last.
 fn test_line<'t>(lines: &[&'t str]) -> Option<&'t str> {
     let last = || lines.iter().rev().take(80).copied();
-    let is_aside = |line: &&str| ["snapshots:", "test suites:", "test files"].iter().any(|lead| starts_with_ignoring_case(line, lead));
+    let is_aside = |line: &&str| {
+        ["snapshots:", "test suites:", "test files"].iter().any(|lead| starts_with_ignoring_case(line, lead))
+    };
     last().find(|line| is_verdict(line) && !is_aside(line)).or_else(|| last().find(|line| is_verdict(line)))
 }
 
 /// The first failed test, with what it expected: `--- FAIL: TestX`, `FAILED tests/a.py::test_b`, `× rounds up → expected …`.
 fn failing_test(lines: &[&str]) -> Option<String> {
     const SIGNS: [&str; 14] = [
-        "--- FAIL", "FAILED ", "not ok ", "× ", "✕ ", "✗ ", "✖ ", "● ", "[  FAILED  ]", "FAIL: ", "ERROR: ", "FAIL  ",
-        "FAIL ", "test ",
+        "--- FAIL",
+        "FAILED ",
+        "not ok ",
+        "× ",
+        "✕ ",
+        "✗ ",
+        "✖ ",
+        "● ",
+        "[  FAILED  ]",
+        "FAIL: ",
+        "ERROR: ",
+        "FAIL  ",
+        "FAIL ",
+        "test ",
     ];
     let is_failing = |line: &&&str| match SIGNS.iter().find(|sign| line.starts_with(**sign)) {
         Some(&"test ") => line.ends_with("FAILED"),
@@ -148,13 +163,17 @@ fn failing_test(lines: &[&str]) -> Option<String> {
     let line = lines[at];
     let expects = |line: &&&str| {
         let lower = head_bytes(line, 200).to_ascii_lowercase();
-        ["expected", "assert", "want ", "error", "→", "received", "got "].iter().any(|word| lower.contains(word))
+        ["expected", "assert", "want ", "error", "→", "received", "got "]
+            .iter()
+            .any(|word| lower.contains(word))
             && !is_verdict(line)
     };
     let more = lines[at + 1..].iter().take(6).find(expects).filter(|_| line.len() < 160);
     let is_told = more.is_none_or(|more| line.contains(more.trim_start_matches(['→', ' '])));
     Some(match more {
-        Some(more) if !is_told => format!("{line} → {}", more.trim_start_matches(['→', ' ']).trim_start_matches("E ").trim()),
+        Some(more) if !is_told => {
+            format!("{line} → {}", more.trim_start_matches(['→', ' ']).trim_start_matches("E ").trim())
+        }
         _ => line.to_owned(),
     })
 }
@@ -163,7 +182,11 @@ fn failing_test(lines: &[&str]) -> Option<String> {
 fn is_verdict(line: &str) -> bool {
     let has_count = line.bytes().any(|b| b.is_ascii_digit());
     let lower = head_bytes(line, 200).to_ascii_lowercase();
-    (has_count && (lower.contains(" passed") || lower.contains(" failed") || lower.contains(" passing") || lower.contains(" failing")))
+    (has_count
+        && (lower.contains(" passed")
+            || lower.contains(" failed")
+            || lower.contains(" passing")
+            || lower.contains(" failing")))
         || lower.starts_with("test result:")
         || lower.starts_with("tests:")
         || lower.starts_with("tests run:")

@@ -102,7 +102,8 @@ impl Pending {
             let name = |path: &str| path.rsplit('/').next().is_some_and(|name| sentence.contains(name));
             paths.is_empty() || paths.iter().any(|path| name(path))
         };
-        let is_meant = |item: &&mut Item| item.message < message && overlaps(&item.words, &words) && names(item);
+        let is_meant =
+            |item: &&mut Item| item.message < message && overlaps(&item.words, &words) && names(item);
         self.items.iter_mut().filter(is_meant).for_each(|item| item.is_done = true);
     }
 
@@ -142,7 +143,9 @@ impl Pending {
                 continue;
             }
             let is_settled = |change: &Change| {
-                change.is_deleted || change.is_prose || last_passing.is_some_and(|passing| passing > change.message)
+                change.is_deleted
+                    || change.is_prose
+                    || last_passing.is_some_and(|passing| passing > change.message)
             };
             item.is_done = changes.iter().flatten().all(is_settled);
             item.is_current = !item.is_done;
@@ -196,7 +199,10 @@ fn changed_after(files: &[FileTouched], path: &str, message: usize) -> Option<Ch
     Some(Change {
         message: file.changed_in?,
         is_deleted: matches!(file.actions.last(), Some(FileOp::Deleted | FileOp::Moved)),
-        is_prose: matches!(ending, "md" | "txt" | "rst" | "adoc" | "yml" | "yaml" | "json" | "toml" | "html" | "css"),
+        is_prose: matches!(
+            ending,
+            "md" | "txt" | "rst" | "adoc" | "yml" | "yaml" | "json" | "toml" | "html" | "css"
+        ),
     })
 }
 
@@ -233,7 +239,10 @@ mod tests {
         pending.plan(0, plan.collect());
         pending.progress(4, &[(1, 2)], Some(3));
         let (open, progress, _) = pending.finish(&[], None);
-        assert_eq!(open.iter().map(|step| (step.number, step.is_current)).collect::<Vec<_>>(), [(Some(3), true), (Some(4), false)]);
+        assert_eq!(
+            open.iter().map(|step| (step.number, step.is_current)).collect::<Vec<_>>(),
+            [(Some(3), true), (Some(4), false)]
+        );
         assert_eq!(progress.map(|note| note.text).as_deref(), Some("Steps 1 to 2 are done"));
     }
 }

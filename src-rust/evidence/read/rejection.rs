@@ -66,7 +66,16 @@ pub(super) fn words_of_rejection(text: &str) -> Option<&str> {
 /// A refusal of the place the agent runs in, not of the program.
 pub(super) fn is_sandbox_refusal(line: &str) -> bool {
     let lower = head_bytes(line, 400).to_ascii_lowercase();
-    let refuses = ["denied", "not permitted", "blocked", "not allowed", "disallowed", "forbidden", "restricted", "rejected"];
+    let refuses = [
+        "denied",
+        "not permitted",
+        "blocked",
+        "not allowed",
+        "disallowed",
+        "forbidden",
+        "restricted",
+        "rejected",
+    ];
     (lower.contains("sandbox") && refuses.iter().any(|word| lower.contains(word)))
         || lower.contains("read-only file system")
         || lower.contains("network access is disabled")

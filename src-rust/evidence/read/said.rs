@@ -1,11 +1,11 @@
 //! What users and agents say: requests, answers, rules; decisions, causes, steps. And what earlier summaries say.
 
+use super::calls::CallIntent;
 use super::collect::{Collector, note, push};
 use super::foreign::{self, Class};
 use super::runs::Call;
-use super::calls::CallIntent;
 use super::wrappers::{self, Unwrapped};
-use crate::evidence::language::asking::{Asked, answered, asked_in, chosen, is_question};
+use crate::evidence::language::asking::{UserQuestion, answered, asked_in, chosen, is_question};
 use crate::evidence::language::corrections;
 use crate::evidence::language::cues::{self, folded};
 use crate::evidence::language::labels;
@@ -13,7 +13,8 @@ use crate::evidence::language::statements::{self, Statement};
 use crate::evidence::language::steps::{self, item_of, overlaps, paths_in, plan_steps, telling};
 use crate::evidence::language::table::{DROP, is_courtesy, of_user};
 use crate::evidence::text::{cut_middle, cut_whole, escape_section_tags, one_line, sentences};
-use crate::evidence::write::document::{self, ASKED};
+use crate::evidence::write::document::ASKED;
+use crate::evidence::write::parse::parse;
 use crate::evidence::write::ranking::is_nod;
 use crate::evidence::{ErrorSeen, FileOp, FileTouched, Note};
 use crate::transcript::SUMMARY_END;
@@ -34,9 +35,34 @@ const MAX_PURE_CHARS: usize = 90;
 const MAX_PROSE_CHARS: usize = 8_000;
 /// Words that make an answer a request as well.
 const WISHES: [&str; 28] = [
-    "please", "can you", "could you", "need", "want", "make", "add", "fix", "write", "create", "change", "remove", "use",
-    "show", "run", "update", "also", "then", "next", "build", "move", "rename", "implement", "check", "find", "let's",
-    "start", "give",
+    "please",
+    "can you",
+    "could you",
+    "need",
+    "want",
+    "make",
+    "add",
+    "fix",
+    "write",
+    "create",
+    "change",
+    "remove",
+    "use",
+    "show",
+    "run",
+    "update",
+    "also",
+    "then",
+    "next",
+    "build",
+    "move",
+    "rename",
+    "implement",
+    "check",
+    "find",
+    "let's",
+    "start",
+    "give",
 ];
 
 impl Collector<'_> {
@@ -99,7 +125,7 @@ impl Collector<'_> {
     }
 
     /// An answer with its question.
-    pub(super) fn answered(&mut self, i: usize, asked: &Asked, answer: &str) {
+    pub(super) fn answered(&mut self, i: usize, asked: &UserQuestion, answer: &str) {
         let text = escape_section_tags(&answered(asked, answer)).into_owned();
         push(&mut self.found.answers, Note::new(i, text));
         self.found.next_steps.clear();
@@ -123,9 +149,10 @@ impl Collector<'_> {
         for line in plan.lines() {
             if line.starts_with('#') {
                 let lower = folded(line);
-                is_rule = ["verif", "constraint", "rule", "test", "note", "non-goal", "out of scope", "acceptance"]
-                    .iter()
-                    .any(|word| lower.contains(word));
+                is_rule =
+                    ["verif", "constraint", "rule", "test", "note", "non-goal", "out of scope", "acceptance"]
+                        .iter()
+                        .any(|word| lower.contains(word));
                 continue;
             }
             if !is_rule || line.starts_with('|') {
@@ -158,7 +185,9 @@ impl Collector<'_> {
             push(&mut self.found.corrections, note(i, sentence));
         }
         let is_new = |sentence: &&str| {
-            is_apart(sentence) && !corrections.iter().any(|known| known.contains(sentence)) && !(is_answer && said.len() == 1)
+            is_apart(sentence)
+                && !corrections.iter().any(|known| known.contains(sentence))
+                && !(is_answer && said.len() == 1)
         };
         for sentence in cues::constraints(&said, MAX_PER_MESSAGE).iter().filter(|sentence| is_new(sentence)) {
             push(&mut self.found.constraints, note(i, sentence));
@@ -223,7 +252,8 @@ impl Collector<'_> {
         self.found.questions.clear();
         self.names.read(i, text, false);
         self.asked = asked_in(text);
-        let question = sentences(text).last().filter(|sentence| is_question(sentence) && !is_courtesy(sentence));
+        let question =
+            sentences(text).last().filter(|sentence| is_question(sentence) && !is_courtesy(sentence));
         self.found.next_steps =
             question.map(|words| note(i, &format!("{ASKED}{words}"))).into_iter().collect();
     }
@@ -254,7 +284,7 @@ impl Collector<'_> {
     pub(super) fn earlier_summary(&mut self, i: usize, text: &str) {
         let body = text.split_once('\n').map_or("", |(_, body)| body);
         let (document, after) = body.rsplit_once(SUMMARY_END).unwrap_or((body, ""));
-        let mut parsed = document::parse(document, i);
+        let mut parsed = parse(document, i);
         let found = &mut self.found;
         let lists = [
             (&mut found.requests, &mut parsed.requests),
@@ -345,7 +375,9 @@ impl Collector<'_> {
             }),
             Class::Findings => push(&mut found.findings, Note::summary(i, plain(text))),
             Class::Files | Class::Changed | Class::Read => self.foreign_file(i, class, text),
-            Class::Commands | Class::Names | Class::Context => push(&mut found.context, Note::summary(i, plain(text))),
+            Class::Commands | Class::Names | Class::Context => {
+                push(&mut found.context, Note::summary(i, plain(text)))
+            }
         }
     }
 
@@ -359,10 +391,27 @@ impl Collector<'_> {
             _ if says(&["deleted", "removed"]) && text.len() < path.len() + 40 => FileOp::Deleted,
             _ if says(&["created", "new file", "added file"]) => FileOp::Created,
             Class::Changed => FileOp::Edited,
-            _ if says(&["edit", "chang", "rewrit", "rewrote", "new ", "add", "fix", "implement", "updat", "modif"]) => FileOp::Edited,
+            _ if says(&[
+                "edit",
+                "chang",
+                "rewrit",
+                "rewrote",
+                "new ",
+                "add",
+                "fix",
+                "implement",
+                "updat",
+                "modif",
+            ]) =>
+            {
+                FileOp::Edited
+            }
             _ => FileOp::Read,
         };
-        let note = text.split_once(&path).map_or("", |(_, rest)| rest).trim_matches(['`', '*', ':', ' ', '-', '—', '–', '(', ')']);
+        let note = text
+            .split_once(&path)
+            .map_or("", |(_, rest)| rest)
+            .trim_matches(['`', '*', ':', ' ', '-', '—', '–', '(', ')']);
         self.earlier.files.push(FileTouched {
             message: i,
             last_message: i,
@@ -392,16 +441,19 @@ impl Collector<'_> {
 }
 
 /// Whether an answer asks for nothing besides.
-fn is_pure_answer(asked: &Asked, words: &str) -> bool {
+fn is_pure_answer(asked: &UserQuestion, words: &str) -> bool {
     let lower = folded(words);
     let count = words.split_whitespace().count();
     if chosen(words, &asked.options).is_some() && count <= 3 {
         return true;
     }
     let is_one = sentences(words).count() <= 1 && words.chars().count() <= MAX_PURE_CHARS;
-    let begins = ["no", "yes", "nope", "yeah", "neither", "both", "nein", "ja", "不", "是"].iter().any(|word| {
-        lower.strip_prefix(word).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
-    });
+    let begins =
+        ["no", "yes", "nope", "yeah", "neither", "both", "nein", "ja", "不", "是"].iter().any(|word| {
+            lower
+                .strip_prefix(word)
+                .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+        });
     let wishes = WISHES.iter().any(|wish| crate::evidence::text::has_word(&lower, wish));
     let is_value = lower.starts_with(|c: char| c.is_ascii_digit());
     // "Yes, and put them there" asks for more.
@@ -414,8 +466,12 @@ fn tells(sentence: &str) -> bool {
     let chars = sentence.chars().count();
     let lower = folded(sentence);
     (30..=240).contains(&chars)
-        && (sentence.contains('`') || sentence.bytes().any(|b| b.is_ascii_digit()) || !paths_in(sentence).is_empty())
-        && !["i will", "i'll", "let me", "i need", "we need", "i am going", "i'm going"].iter().any(|lead| lower.contains(lead))
+        && (sentence.contains('`')
+            || sentence.bytes().any(|b| b.is_ascii_digit())
+            || !paths_in(sentence).is_empty())
+        && !["i will", "i'll", "let me", "i need", "we need", "i am going", "i'm going"]
+            .iter()
+            .any(|lead| lower.contains(lead))
 }
 
 /// Whether two sentences are about the same.

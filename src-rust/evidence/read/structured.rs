@@ -45,7 +45,10 @@ fn member<N: Node>(found: &mut Structured, key: &str, value: &N) {
     match key.as_str() {
         "error" | "errors" | "errormessage" | "exception" => {
             let said = text().unwrap_or_else(&mut written);
-            let is_none = matches!(said.as_str(), "" | "null" | "false" | "[]" | "{}" | "none" | "None" | "(none)" | "0");
+            let is_none = matches!(
+                said.as_str(),
+                "" | "null" | "false" | "[]" | "{}" | "none" | "None" | "(none)" | "0"
+            );
             if !is_none {
                 let said = match value.kind() {
                     Kind::Object => message_of(value).unwrap_or(said),
@@ -62,9 +65,13 @@ fn member<N: Node>(found: &mut Structured, key: &str, value: &N) {
         }
         "status" | "statuscode" | "httpstatus" | "code" => {
             let said = text().unwrap_or_else(&mut written);
-            let is_code = said.len() == 3 && said.starts_with(['4', '5']) && said.bytes().all(|b| b.is_ascii_digit());
+            let is_code =
+                said.len() == 3 && said.starts_with(['4', '5']) && said.bytes().all(|b| b.is_ascii_digit());
             let is_word = key == "status"
-                && matches!(said.to_ascii_lowercase().as_str(), "error" | "failed" | "failure" | "rejected" | "denied");
+                && matches!(
+                    said.to_ascii_lowercase().as_str(),
+                    "error" | "failed" | "failure" | "rejected" | "denied"
+                );
             if is_code || is_word {
                 found.problem.get_or_insert_with(|| format!("status {said}"));
             }

@@ -116,7 +116,10 @@ fn is_handover(words: &str) -> bool {
     let line = words.lines().next().unwrap_or("");
     let title = line.trim_start_matches(['#', '*', ' ']).to_lowercase();
     let is_title = line.starts_with(['#', '*']) || line.trim_end().ends_with(':');
-    is_title && line.len() < 100 && words.lines().count() > 2 && HANDOVER_TITLES.iter().any(|lead| title.starts_with(lead))
+    is_title
+        && line.len() < 100
+        && words.lines().count() > 2
+        && HANDOVER_TITLES.iter().any(|lead| title.starts_with(lead))
 }
 
 /// The request after a list of what is open in an editor: `## My request for Codex:`.
@@ -157,12 +160,20 @@ fn is_environment(words: &str) -> bool {
     }
     let lines: Vec<&str> = words.lines().take(60).map(str::trim).filter(|line| !line.is_empty()).collect();
     let is_meter = |line: &&&str| {
-        let percent = line.contains("%|") || (line.contains("% ") && line.contains(['=', '#', '█', '━', '▏']));
-        percent || line.contains("it/s]") || line.contains("ETA ") || line.chars().filter(|c| "█━▓░=#".contains(*c)).count() > 8
+        let percent =
+            line.contains("%|") || (line.contains("% ") && line.contains(['=', '#', '█', '━', '▏']));
+        percent
+            || line.contains("it/s]")
+            || line.contains("ETA ")
+            || line.chars().filter(|c| "█━▓░=#".contains(*c)).count() > 8
     };
     let is_prompt = |line: &str| {
         let head = line.split(' ').next().unwrap_or("");
-        line == "$" || line == "#" || line == ">>>" || line.starts_with("$ ") || line.starts_with(">>> ")
+        line == "$"
+            || line == "#"
+            || line == ">>>"
+            || line.starts_with("$ ")
+            || line.starts_with(">>> ")
             || line.starts_with("bash-") && line.contains("$ ")
             || (head.contains('@') && head.contains(':') && head.ends_with(['$', '#', '%']))
             || (head.contains('@') && line.contains(":~"))
@@ -170,7 +181,9 @@ fn is_environment(words: &str) -> bool {
     let meters = lines.iter().filter(is_meter).count();
     let begins = lines.first().is_some_and(|line| is_prompt(line));
     let ends = lines.len() > 1 && lines.last().is_some_and(|line| is_prompt(line) && line.len() < 60);
-    (meters > 0 && 2 * meters >= lines.len()) || (begins && (ends || lines.len() == 1 && words.len() < 4)) || (ends && lines.len() > 2)
+    (meters > 0 && 2 * meters >= lines.len())
+        || (begins && (ends || lines.len() == 1 && words.len() < 4))
+        || (ends && lines.len() > 2)
 }
 
 /// Whether the text is a bare command to the program, such as `/model`. `/review the parser` has content, and a path

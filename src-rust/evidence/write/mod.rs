@@ -2,7 +2,8 @@
 
 mod constraints;
 pub(super) mod document;
-pub(super) mod page;
+pub(super) mod form;
+mod page;
 pub(super) mod parse;
 pub(super) mod ranking;
 pub(super) mod render;

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use super::document::{ASKS, command_text, error_text};
+use super::form::Part;
 use super::ranking::{is_exploration, is_nod};
 use super::shelf::worth_running;
 use crate::evidence::language::steps::is_same_step;
@@ -14,97 +15,8 @@ use crate::evidence::read::files::is_scratch;
 use crate::evidence::text::{one_line, sentences};
 use crate::evidence::{CommandKind, CommandStatus, Evidence, NameKind, Named, Note, TaskStatus};
 
-/// A section of the page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Part {
-    Request,
-    Rules,
-    Agent,
-    State,
-    Open,
-    Next,
-    Files,
-    Commands,
-    Background,
-    Names,
-}
-
-impl Part {
-    /// The item as written on the page, with its line end: further lines are indented.
-    pub(super) fn item(self, text: &str) -> String {
-        let mut out = String::with_capacity(text.len() + 16);
-        for (i, line) in text.lines().enumerate() {
-            out.push_str(if i == 0 { "- " } else { "  " });
-            out.push_str(line.trim_end());
-            out.truncate(out.trim_end_matches(' ').len());
-            out.push('\n');
-        }
-        out
-    }
-}
-
 /// Most steps that are compared with each other.
 const MAX_STEPS: usize = 60;
-
-/// The headings of a summary.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    /// The sections that foldline writes by default.
-    #[default]
-    Page,
-    /// Goal, constraints, progress, decisions, next steps, context, and two lists of files.
-    Document,
-    /// Original task, completed work, decisions, current state, pending work, errors.
-    Session,
-}
-
-impl Form {
-    /// The sections in order, each with its heading; a heading that follows itself is written once.
-    pub(super) fn sections(self) -> &'static [(Part, &'static str)] {
-        match self {
-            Form::Page => &[
-                (Part::Request, "## Current request"),
-                (Part::Rules, "## Rules and decisions"),
-                (Part::Agent, "## Decisions of the agent"),
-                (Part::State, "## State"),
-                (Part::Open, "## Open problems"),
-                (Part::Next, "## Next steps"),
-                (Part::Files, "## Files"),
-                (Part::Commands, "## Commands"),
-                (Part::Background, "## Background"),
-                (Part::Names, "## Names"),
-            ],
-            Form::Document => &[
-                (Part::Request, "## Goal"),
-                (Part::Rules, "## Constraints & Preferences"),
-                (Part::State, "## Progress\n### Done"),
-                (Part::Open, "### Blocked"),
-                (Part::Agent, "## Key Decisions"),
-                (Part::Next, "## Next Steps"),
-                (Part::Commands, "## Commands"),
-                (Part::Names, "## Critical Context"),
-                (Part::Background, "## Critical Context"),
-                (Part::Files, ""),
-            ],
-            Form::Session => &[
-                (Part::Request, "#### Original Task"),
-                (Part::Rules, "#### Constraints"),
-                (Part::Files, "#### Completed Work"),
-                (Part::Agent, "#### Key Technical Decisions"),
-                (Part::State, "#### Current State"),
-                (Part::Next, "#### Pending Work"),
-                (Part::Open, "#### Errors & Resolutions"),
-                (Part::Commands, "#### Commands"),
-                (Part::Names, "#### Context"),
-                (Part::Background, "#### Context"),
-            ],
-        }
-    }
-
-    pub(super) fn heading(self, part: Part) -> &'static str {
-        self.sections().iter().find(|(known, _)| *known == part).map_or("", |(_, heading)| heading)
-    }
-}
 
 /// A line of the table of budgets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -181,7 +93,17 @@ pub(super) fn candidates(evidence: &Evidence) -> Vec<Item> {
 
 fn item(part: Part, share: Share, place: (u64, usize), lead: String, text: &str) -> Item {
     let text = text.to_owned();
-    Item { part, share, place, lead, text, end: "", may_shorten: false, unless_quoted: false, name: String::new() }
+    Item {
+        part,
+        share,
+        place,
+        lead,
+        text,
+        end: "",
+        may_shorten: false,
+        unless_quoted: false,
+        name: String::new(),
+    }
 }
 
 fn requests(evidence: &Evidence) -> Vec<Item> {
@@ -211,8 +133,7 @@ fn requests(evidence: &Evidence) -> Vec<Item> {
         found.push(one(task, "Task", Share::Task, 2));
     }
     let is_answer = |note: &Note| evidence.answers.iter().any(|answer| answer.text.contains(&note.text));
-    let earlier =
-        all.iter().rev().filter(|(at, note)| *at != task.0 && *at != newest.0 && !is_answer(note));
+    let earlier = all.iter().rev().filter(|(at, note)| *at != task.0 && *at != newest.0 && !is_answer(note));
     found.extend(earlier.enumerate().map(|(i, request)| Item {
         unless_quoted: true,
         ..one(*request, "Earlier", Share::Earlier, 1_000 - i.min(900) as u64)
@@ -225,7 +146,11 @@ fn marked(evidence: &Evidence, at: usize, text: &str) -> String {
     let mut text = text.to_owned();
     for (_, sentence, by) in evidence.overruled.iter().filter(|(request, ..)| *request == at) {
         let cited = cited(evidence, by);
-        let mark = if cited.is_empty() { " [overruled later]".to_owned() } else { format!(" [overruled by {cited}]") };
+        let mark = if cited.is_empty() {
+            " [overruled later]".to_owned()
+        } else {
+            format!(" [overruled by {cited}]")
+        };
         if let Some(end) = text.find(sentence.as_str()).map(|start| start + sentence.len())
             && !text[end..].starts_with(" [overruled")
         {
@@ -248,7 +173,9 @@ fn rules(evidence: &Evidence) -> Vec<Item> {
     all.extend(evidence.refusals.iter().map(|note| (note, plain(note), false)));
     all.extend(evidence.answers.iter().map(|note| (note, plain(note), false)));
     let rules = evidence.constraints.iter().chain(&evidence.statements);
-    all.extend(rules.filter(|note| !answered.contains(note.text.as_str())).map(|note| (note, quoted(note), true)));
+    all.extend(
+        rules.filter(|note| !answered.contains(note.text.as_str())).map(|note| (note, quoted(note), true)),
+    );
     let superseded = super::constraints::superseded(&all.iter().map(|(note, ..)| *note).collect::<Vec<_>>());
     let newest = all.iter().map(|(note, ..)| note.message).max().unwrap_or(0).max(1);
     let mut ranked: Vec<(bool, std::cmp::Reverse<usize>, usize, Item)> = Vec::new();
@@ -296,13 +223,20 @@ fn next(evidence: &Evidence) -> Vec<Item> {
     let pending = evidence.tasks.iter().filter(|task| task.status == TaskStatus::Pending);
     pending.for_each(|task| add(format!("To do: {}", task.text), &task.text));
     if let Some(announced) = &evidence.announced {
-        add(format!("Announced{}: {}", preceded(&cited(evidence, announced)), announced.text), &announced.text);
+        add(
+            format!("Announced{}: {}", preceded(&cited(evidence, announced)), announced.text),
+            &announced.text,
+        );
     }
     evidence.questions.iter().for_each(|note| add(format!("{ASKS}{}", note.text), &note.text));
     evidence.next_steps.iter().for_each(|note| add(note.text.clone(), &note.text));
     let has_worked = !evidence.files.is_empty() || !evidence.commands.is_empty();
     if found.is_empty() && has_worked {
-        let newest = evidence.requests.iter().filter(|note| !is_nod(&note.text)).max_by_key(|note| number(evidence, note));
+        let newest = evidence
+            .requests
+            .iter()
+            .filter(|note| !is_nod(&note.text))
+            .max_by_key(|note| number(evidence, note));
         if let Some(newest) = newest {
             let text = format!("Go on with the current request{}", preceded(&cited(evidence, newest)));
             found.push(item(Part::Next, Share::Next, (0, 0), String::new(), &text));
@@ -316,8 +250,16 @@ fn preceded(cited: &str) -> String {
 }
 
 fn open(evidence: &Evidence) -> Vec<Item> {
-    let open = evidence.errors.iter().enumerate().rev().filter(|(_, error)| !error.is_resolved && !is_exploration(error));
-    open.map(|(place, error)| item(Part::Open, Share::Open, (place as u64, 0), String::new(), &error_text(error))).collect()
+    let open = evidence
+        .errors
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(_, error)| !error.is_resolved && !is_exploration(error));
+    open.map(|(place, error)| {
+        item(Part::Open, Share::Open, (place as u64, 0), String::new(), &error_text(error))
+    })
+    .collect()
 }
 
 fn state(evidence: &Evidence) -> Vec<Item> {
@@ -332,25 +274,52 @@ fn state(evidence: &Evidence) -> Vec<Item> {
         .collect();
     let note_of = |message: usize| Note::new(message, "");
     if let Some(last) = checks.last() {
-        add(0, 0, format!("Last check{}: {}", preceded(&cited(evidence, &note_of(last.message))), command_text(last)));
-        let other = checks.iter().rev().find(|run| (run.kind == CommandKind::Test) != (last.kind == CommandKind::Test));
+        add(
+            0,
+            0,
+            format!(
+                "Last check{}: {}",
+                preceded(&cited(evidence, &note_of(last.message))),
+                command_text(last)
+            ),
+        );
+        let other = checks
+            .iter()
+            .rev()
+            .find(|run| (run.kind == CommandKind::Test) != (last.kind == CommandKind::Test));
         if let Some(other) = other {
             let label = if other.kind == CommandKind::Test { "Last test run" } else { "Last other check" };
-            add(1, 0, format!("{label}{}: {}", preceded(&cited(evidence, &note_of(other.message))), command_text(other)));
+            add(
+                1,
+                0,
+                format!(
+                    "{label}{}: {}",
+                    preceded(&cited(evidence, &note_of(other.message))),
+                    command_text(other)
+                ),
+            );
         }
         let root = evidence.root.as_deref().unwrap_or("");
         let changed = evidence.files.iter().filter(|file| {
             // A summary does not say in which order its facts came.
             let is_summary = |message: usize| evidence.message_numbers.number(message).is_none();
-            let is_later = |changed: usize| {
-                changed > last.message || (changed == last.message && is_summary(changed))
-            };
+            let is_later =
+                |changed: usize| changed > last.message || (changed == last.message && is_summary(changed));
             !is_scratch(&file.path) && file.changed_in.is_some_and(is_later)
         });
-        let paths: Vec<&str> = changed.map(|file| file.path.strip_prefix(root).unwrap_or(&file.path)).take(12).collect();
+        let paths: Vec<&str> =
+            changed.map(|file| file.path.strip_prefix(root).unwrap_or(&file.path)).take(12).collect();
         if !paths.is_empty() {
             let since = preceded(&cited(evidence, &note_of(last.message)));
-            add(2, 0, format!("Not checked since{}: {}", if since.is_empty() { " the last check" } else { &since }, paths.join(", ")));
+            add(
+                2,
+                0,
+                format!(
+                    "Not checked since{}: {}",
+                    if since.is_empty() { " the last check" } else { &since },
+                    paths.join(", ")
+                ),
+            );
         }
     }
     for note in &evidence.running {
@@ -359,10 +328,17 @@ fn state(evidence: &Evidence) -> Vec<Item> {
     let is_fact = |note: &&Note| note.text.starts_with("Steps 1 to ") || note.text == "Step 1 is done";
     evidence.done.iter().filter(is_fact).for_each(|note| add(1, 0, note.text.clone()));
     let done = evidence.done.iter().enumerate().filter(|(_, note)| !is_fact(note));
-    let mut other: Vec<(usize, u64, String)> =
-        done.map(|(at, note)| (note.message, 4 + at as u64, format!("{}{}", spaced(&cited(evidence, note)), note.text))).collect();
+    let mut other: Vec<(usize, u64, String)> = done
+        .map(|(at, note)| {
+            (note.message, 4 + at as u64, format!("{}{}", spaced(&cited(evidence, note)), note.text))
+        })
+        .collect();
     other.extend(evidence.findings.iter().enumerate().map(|(at, note)| {
-        (note.message, 10_000 + at as u64, format!("Found{}: {}", preceded(&cited(evidence, note)), note.text))
+        (
+            note.message,
+            10_000 + at as u64,
+            format!("Found{}: {}", preceded(&cited(evidence, note)), note.text),
+        )
     }));
     other.sort_by_key(|(message, place, _)| (std::cmp::Reverse(*message), *place));
     for (_, place, text) in other {
@@ -376,10 +352,17 @@ fn state(evidence: &Evidence) -> Vec<Item> {
     found.extend(evidence.last_state.iter().map(|note| said("Last said", note, 30_000)));
     for (at, note) in evidence.context.iter().enumerate().rev() {
         let lead = spaced(&cited(evidence, note));
-        found.push(Item { may_shorten: true, ..item(Part::Background, Share::Background, (0, at), lead, &note.text) });
+        found.push(Item {
+            may_shorten: true,
+            ..item(Part::Background, Share::Background, (0, at), lead, &note.text)
+        });
     }
     found.extend(evidence.last_report.iter().map(|note| said("Last report", note, 29_999)));
-    if found.is_empty() && evidence.requests.is_empty() && evidence.files.is_empty() && !evidence.overview.is_empty() {
+    if found.is_empty()
+        && evidence.requests.is_empty()
+        && evidence.files.is_empty()
+        && !evidence.overview.is_empty()
+    {
         found.push(item(Part::State, Share::State, (0, 0), String::new(), &evidence.overview));
     }
     found
@@ -404,23 +387,40 @@ fn commands(evidence: &Evidence) -> Vec<Item> {
     let mut seen: HashSet<String> = HashSet::new();
     let root = evidence.root.as_deref().unwrap_or("");
     let runs = evidence.commands.iter().enumerate().rev();
-    let wanted = runs.filter(|(_, run)| run.outcome != CommandStatus::Rejected && run.kind >= CommandKind::Check);
+    let wanted =
+        runs.filter(|(_, run)| run.outcome != CommandStatus::Rejected && run.kind >= CommandKind::Check);
     let mut found: Vec<Item> = Vec::new();
     let started = evidence.running.iter().filter_map(|note| note.text.split('`').nth(1)).map(str::to_owned);
     let is_open = |command: &str| {
-        evidence.errors.iter().any(|error| !error.is_resolved && error.subject.strip_prefix("$ ") == Some(command))
+        evidence
+            .errors
+            .iter()
+            .any(|error| !error.is_resolved && error.subject.strip_prefix("$ ") == Some(command))
     };
     // A failure that is overcome says nothing of how things stand.
-    for (place, run) in wanted.filter(|(_, run)| !run.outcome.is_failure() || is_open(&run.command)).take(60) {
+    for (place, run) in wanted.filter(|(_, run)| !run.outcome.is_failure() || is_open(&run.command)).take(60)
+    {
         let command = worth_running(&run.command, root);
         if seen.insert(command.clone()) {
             let shown = crate::evidence::CommandRun { command, detail: None, ..run.clone() };
-            found.push(item(Part::Commands, Share::Commands, (place as u64, 0), String::new(), &command_text(&shown)));
+            found.push(item(
+                Part::Commands,
+                Share::Commands,
+                (place as u64, 0),
+                String::new(),
+                &command_text(&shown),
+            ));
         }
     }
     for command in started.filter(|command| !command.is_empty()) {
         if seen.insert(command.clone()) {
-            found.push(item(Part::Commands, Share::Commands, (u64::MAX, 0), String::new(), &format!("`{command}` → running")));
+            found.push(item(
+                Part::Commands,
+                Share::Commands,
+                (u64::MAX, 0),
+                String::new(),
+                &format!("`{command}` → running"),
+            ));
         }
     }
     found
@@ -434,9 +434,14 @@ fn names(evidence: &Evidence) -> Vec<Item> {
     wanted
         .into_iter()
         .map(|(place, name)| {
-            let phrase = ["and the ", "and ", "the ", "The "].iter().find_map(|lead| name.phrase.strip_prefix(lead));
+            let phrase =
+                ["and the ", "and ", "the ", "The "].iter().find_map(|lead| name.phrase.strip_prefix(lead));
             let text = one_line(phrase.unwrap_or(&name.phrase), 120);
-            Item { unless_quoted: true, name: name.text.clone(), ..item(Part::Names, Share::Names, (place as u64, 0), String::new(), &text) }
+            Item {
+                unless_quoted: true,
+                name: name.text.clone(),
+                ..item(Part::Names, Share::Names, (place as u64, 0), String::new(), &text)
+            }
         })
         .collect()
 }

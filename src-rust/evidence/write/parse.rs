@@ -6,17 +6,19 @@
 use std::collections::HashMap;
 
 use super::document::{
-    ASKED, ASKS, CORRECTION, CREATED, DELETED, IDENTIFIER, LAST_REPORT, LAST_STATE, LINES, MOVED, NUMBER, ROOT,
+    ASKED, ASKS, CORRECTION, CREATED, DELETED, IDENTIFIER, LAST_REPORT, LAST_STATE, LINES, MOVED, NUMBER,
+    ROOT,
 };
 use super::shelf::{ROOT_LABEL, files_of};
+use crate::evidence::commands::shell;
 use crate::evidence::language::corrections;
 use crate::evidence::language::cues;
 use crate::evidence::language::named;
 use crate::evidence::read::foreign::{Class, class_of};
-use crate::evidence::commands::shell;
 use crate::evidence::text::{escape_section_tags, sentences};
 use crate::evidence::{
-    CommandRun, CommandStatus, ErrorSeen, Evidence, FileOp, FileTouched, NameKind, Note, Step, Task, TaskStatus, lines,
+    CommandRun, CommandStatus, ErrorSeen, Evidence, FileOp, FileTouched, NameKind, Note, Step, Task,
+    TaskStatus, lines,
 };
 
 /// Opening and closing lines of the lists of paths.
@@ -163,7 +165,10 @@ fn from_items(items: Vec<(Under, String)>, message: usize) -> Evidence {
     for request in found.requests.clone() {
         for sentence in sentences(&request.text).filter(|sentence| cues::is_constraint(sentence)) {
             let is_known = found.constraints.iter().any(|note| note.text == *sentence);
-            if !is_known && !request.text[..].contains(&format!("{sentence} [overruled")) && request.number.is_some() {
+            if !is_known
+                && !request.text[..].contains(&format!("{sentence} [overruled"))
+                && request.number.is_some()
+            {
                 found.constraints.push(Note { text: sentence.to_owned(), ..request.clone() });
             }
         }
@@ -173,7 +178,8 @@ fn from_items(items: Vec<(Under, String)>, message: usize) -> Evidence {
 
 fn item(found: &mut Evidence, class: Class, text: &str, message: usize) {
     let note = || note_of(message, text);
-    let of_label = |(number, text): (Option<usize>, &str)| Note { number, ..Note::new(message, unquoted(text)) };
+    let of_label =
+        |(number, text): (Option<usize>, &str)| Note { number, ..Note::new(message, unquoted(text)) };
     match class {
         Class::Request | Class::Words => {
             let labels = ["Task", "Earlier", "Sent meanwhile"];
@@ -186,7 +192,9 @@ fn item(found: &mut Evidence, class: Class, text: &str, message: usize) {
         Class::Done | Class::Findings | Class::Names | Class::Context | Class::Drop | Class::Files => {
             state(found, class, text, message);
         }
-        Class::Doing | Class::Blocked if text.starts_with("[open] ") => found.errors.push(error_of(message, text)),
+        Class::Doing | Class::Blocked if text.starts_with("[open] ") => {
+            found.errors.push(error_of(message, text))
+        }
         Class::Doing => found.tasks.push(task(message, text, TaskStatus::InProgress)),
         Class::Blocked => found.tasks.push(task(message, text, TaskStatus::Blocked)),
         Class::Open => found.errors.push(error_of(message, text)),
@@ -213,7 +221,9 @@ fn rule(found: &mut Evidence, text: &str, message: usize) {
         found.refusals.push(note);
     } else if note.text.contains(" → \"") {
         found.answers.push(note);
-    } else if note.number.is_some() && !corrections::corrections(&note.text, &cues::said(&note.text), 1).is_empty() {
+    } else if note.number.is_some()
+        && !corrections::corrections(&note.text, &cues::said(&note.text), 1).is_empty()
+    {
         found.corrections.push(note);
     } else {
         found.constraints.push(note);
@@ -221,11 +231,17 @@ fn rule(found: &mut Evidence, text: &str, message: usize) {
 }
 
 fn state(found: &mut Evidence, class: Class, text: &str, message: usize) {
-    let of_label = |(number, text): (Option<usize>, &str)| Note { number, ..Note::new(message, unquoted(text)) };
-    let check = ["Last check", "Last test run", "Last other check"].iter().find_map(|label| labelled(text, label));
+    let of_label =
+        |(number, text): (Option<usize>, &str)| Note { number, ..Note::new(message, unquoted(text)) };
+    let check =
+        ["Last check", "Last test run", "Last other check"].iter().find_map(|label| labelled(text, label));
     if let Some((_, run)) = check {
         found.commands.extend(command_of(message, run));
-    } else if let Some((_, paths)) = text.strip_prefix("Not checked since").and_then(|rest| rest.split_once(": ")).or_else(|| text.strip_prefix("Not checked since the last check: ").map(|rest| ("", rest))) {
+    } else if let Some((_, paths)) = text
+        .strip_prefix("Not checked since")
+        .and_then(|rest| rest.split_once(": "))
+        .or_else(|| text.strip_prefix("Not checked since the last check: ").map(|rest| ("", rest)))
+    {
         // Marked below, when the files are known.
         found.context.push(Note::new(message, format!("{UNCHECKED}{paths}")));
     } else if let Some(running) = labelled(text, "Running since") {
@@ -264,7 +280,12 @@ fn state(found: &mut Evidence, class: Class, text: &str, message: usize) {
 const UNCHECKED: &str = "\u{1}unchecked: ";
 
 fn next(found: &mut Evidence, text: &str, message: usize) {
-    let step = |number: Option<u32>, text: &str, is_current: bool| Step { message, number, text: text.to_owned(), is_current };
+    let step = |number: Option<u32>, text: &str, is_current: bool| Step {
+        message,
+        number,
+        text: text.to_owned(),
+        is_current,
+    };
     if let Some(question) = text.strip_prefix(ASKS) {
         found.questions.push(Note::new(message, question));
     } else if text.starts_with(ASKED) {
@@ -346,7 +367,13 @@ fn file_note_of(item: &str) -> Option<FileNote<'_>> {
     Some((listed, FileOp::Read, ranges.split(", ").map(range).collect::<Option<_>>()?))
 }
 
-fn add_files(found: &mut Evidence, root: &str, listed: &[(FileOp, String)], about: &[String], message: usize) {
+fn add_files(
+    found: &mut Evidence,
+    root: &str,
+    listed: &[(FileOp, String)],
+    about: &[String],
+    message: usize,
+) {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut add = |files: &mut Vec<FileTouched>, file: FileTouched| match places.get(&file.path) {
         Some(&at) => {
@@ -374,7 +401,8 @@ fn add_files(found: &mut Evidence, root: &str, listed: &[(FileOp, String)], abou
             add(&mut found.files, FileTouched { lines: lines.clone(), actions: vec![action], ..file });
         }
     }
-    let unchecked: Vec<Note> = found.context.extract_if(.., |note| note.text.starts_with(UNCHECKED)).collect();
+    let unchecked: Vec<Note> =
+        found.context.extract_if(.., |note| note.text.starts_with(UNCHECKED)).collect();
     for path in unchecked.iter().flat_map(|note| note.text[UNCHECKED.len()..].split(", ")) {
         let whole = format!("{root}{path}");
         let file = found.files.iter_mut().find(|file| file.path == whole || file.path == path);
@@ -429,10 +457,7 @@ mod tests {
         assert_eq!(texts(&found.constraints), ["Never push"]);
         assert_eq!(texts(&found.done), ["Parser"]);
         let tasks: Vec<_> = found.tasks.iter().map(|task| (task.text.as_str(), task.status)).collect();
-        let expected = [
-            ("Writer", TaskStatus::InProgress),
-            ("Access", TaskStatus::Blocked),
-        ];
+        let expected = [("Writer", TaskStatus::InProgress), ("Access", TaskStatus::Blocked)];
         assert_eq!(tasks, expected);
         assert_eq!(found.steps.iter().map(|step| step.text.as_str()).collect::<Vec<_>>(), ["Docs"]);
         assert_eq!(found.errors.iter().map(|e| e.is_resolved).collect::<Vec<_>>(), [false, true]);

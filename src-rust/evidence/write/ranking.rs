@@ -1,7 +1,7 @@
 //! How paths are listed, and which requests and errors mean little.
 
-use crate::evidence::read::calls::file_action;
 use crate::evidence::read::files::common_root;
+use crate::evidence::read::tools::file_action;
 use crate::evidence::{ErrorSeen, Evidence};
 
 /// The style of file paths.
@@ -33,31 +33,166 @@ impl PathStyle {
 
 /// Words of a mere consent.
 const NODS: [&str; 92] = [
-    "absolutely", "agreed", "ahead", "all", "alright", "and", "awesome", "best", "bien", "bitte", "bueno", "continue",
-    "cool", "correct", "danke", "do", "exactly", "excellent", "fine", "for", "gerne", "go", "good", "gracias", "great",
-    "gut", "hello", "hey", "hi", "i", "it", "ja", "job", "just", "k", "keep", "lgtm", "like", "looks", "love", "lovely",
-    "me", "merci", "much", "n", "nice", "no", "now", "of", "ok", "okay", "on", "oui", "perfect", "please", "proceed",
-    "right", "si", "so", "sounds", "start", "super", "sure", "thank", "thanks", "that", "thats", "the", "then", "this",
-    "to", "very", "weiter", "well", "with", "works", "y", "ya", "yeah", "yep", "yes", "you", "your", "是的", "好", "好的", "继续",
-    "可以", "嗯", "对", "谢谢", "你好",
+    "absolutely",
+    "agreed",
+    "ahead",
+    "all",
+    "alright",
+    "and",
+    "awesome",
+    "best",
+    "bien",
+    "bitte",
+    "bueno",
+    "continue",
+    "cool",
+    "correct",
+    "danke",
+    "do",
+    "exactly",
+    "excellent",
+    "fine",
+    "for",
+    "gerne",
+    "go",
+    "good",
+    "gracias",
+    "great",
+    "gut",
+    "hello",
+    "hey",
+    "hi",
+    "i",
+    "it",
+    "ja",
+    "job",
+    "just",
+    "k",
+    "keep",
+    "lgtm",
+    "like",
+    "looks",
+    "love",
+    "lovely",
+    "me",
+    "merci",
+    "much",
+    "n",
+    "nice",
+    "no",
+    "now",
+    "of",
+    "ok",
+    "okay",
+    "on",
+    "oui",
+    "perfect",
+    "please",
+    "proceed",
+    "right",
+    "si",
+    "so",
+    "sounds",
+    "start",
+    "super",
+    "sure",
+    "thank",
+    "thanks",
+    "that",
+    "thats",
+    "the",
+    "then",
+    "this",
+    "to",
+    "very",
+    "weiter",
+    "well",
+    "with",
+    "works",
+    "y",
+    "ya",
+    "yeah",
+    "yep",
+    "yes",
+    "you",
+    "your",
+    "是的",
+    "好",
+    "好的",
+    "继续",
+    "可以",
+    "嗯",
+    "对",
+    "谢谢",
+    "你好",
 ];
 /// Words of which a consent has at least one.
 const CONSENTS: [&str; 50] = [
-    "absolutely", "agreed", "ahead", "alright", "awesome", "bien", "bitte", "continue", "cool", "correct", "danke",
-    "exactly", "excellent", "fine", "good", "gracias", "great", "gut", "hello", "hey", "hi", "ja", "k", "lgtm", "merci",
-    "n", "nice", "no", "ok", "okay", "on", "oui", "perfect", "please", "proceed", "right", "si", "start", "super", "sure",
-    "thank", "thanks", "weiter", "works", "y", "ya", "yeah", "yep", "yes", "lovely",
+    "absolutely",
+    "agreed",
+    "ahead",
+    "alright",
+    "awesome",
+    "bien",
+    "bitte",
+    "continue",
+    "cool",
+    "correct",
+    "danke",
+    "exactly",
+    "excellent",
+    "fine",
+    "good",
+    "gracias",
+    "great",
+    "gut",
+    "hello",
+    "hey",
+    "hi",
+    "ja",
+    "k",
+    "lgtm",
+    "merci",
+    "n",
+    "nice",
+    "no",
+    "ok",
+    "okay",
+    "on",
+    "oui",
+    "perfect",
+    "please",
+    "proceed",
+    "right",
+    "si",
+    "start",
+    "super",
+    "sure",
+    "thank",
+    "thanks",
+    "weiter",
+    "works",
+    "y",
+    "ya",
+    "yeah",
+    "yep",
+    "yes",
+    "lovely",
 ];
 
 /// Whether a text is a mere consent, which means little without its question: "yes", "ok go on", "好的".
 pub(in crate::evidence) fn is_nod(text: &str) -> bool {
     const NOT_ASCII: [&str; 9] = ["是的", "好", "好的", "继续", "可以", "嗯", "对", "谢谢", "你好"];
     let lower = text.to_lowercase().replace(['\'', '’'], "");
-    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     text.len() <= 60
         && words.len() <= 8
         && words.iter().all(|word| NODS.contains(word))
-        && (words.is_empty() || words.iter().any(|word| CONSENTS.contains(word) || NOT_ASCII.contains(word)) || words == ["next"] || words == ["go"])
+        && (words.is_empty()
+            || words.iter().any(|word| CONSENTS.contains(word) || NOT_ASCII.contains(word))
+            || words == ["next"]
+            || words == ["go"])
 }
 
 /// Whether an error is a look for a missing file: agents guess names.
@@ -72,10 +207,27 @@ mod tests {
 
     #[test]
     fn nods_are_told_from_wishes() {
-        for text in ["yes", "ok go on", "thanks", "please do", "Sounds good, go ahead!", "LGTM", "好的", "yes, please do that", "👍"] {
+        for text in [
+            "yes",
+            "ok go on",
+            "thanks",
+            "please do",
+            "Sounds good, go ahead!",
+            "LGTM",
+            "好的",
+            "yes, please do that",
+            "👍",
+        ] {
             assert!(is_nod(text), "{text}");
         }
-        for text in ["next: duplicates", "yes, but not the tests", "do the docs", "B", "no tests please", "go to the docs"] {
+        for text in [
+            "next: duplicates",
+            "yes, but not the tests",
+            "do the docs",
+            "B",
+            "no tests please",
+            "go to the docs",
+        ] {
             assert!(!is_nod(text), "{text}");
         }
     }

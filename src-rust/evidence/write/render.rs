@@ -5,7 +5,8 @@
 //! (a callable of the user), so the number of calls is bounded: one for an item that enters, a few for one that is
 //! shortened, none for the long tail.
 
-use super::page::{Form, Item, Part, Share, candidates};
+use super::form::{Form, Part};
+use super::page::{Item, Share, candidates};
 use super::shelf::Shelf;
 use crate::error::Result;
 use crate::evidence::Evidence;
@@ -104,8 +105,16 @@ pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: 
         return Ok(String::new());
     }
     let settled = vec![false; items.len()];
-    let mut page =
-        Page { form, items, shelf, taken: Vec::new(), files: (0, 0), opened: Vec::new(), left: max_tokens, settled };
+    let mut page = Page {
+        form,
+        items,
+        shelf,
+        taken: Vec::new(),
+        files: (0, 0),
+        opened: Vec::new(),
+        left: max_tokens,
+        settled,
+    };
     for (of, _) in SHARES {
         let room = share(of, max_tokens);
         page.fill(of, room, count)?;
@@ -151,7 +160,11 @@ impl Page<'_> {
                 continue;
             }
             let part = self.items[at].part;
-            let frame = if self.opened.contains(&part) { 0 } else { count(&format!("\n{}\n", self.form.heading(part)))? };
+            let frame = if self.opened.contains(&part) {
+                0
+            } else {
+                count(&format!("\n{}\n", self.form.heading(part)))?
+            };
             priced += 1;
             match self.fitted(at, room.saturating_sub(frame), count)? {
                 Some(taken) => {
@@ -175,7 +188,8 @@ impl Page<'_> {
         if !item.unless_quoted {
             return false;
         }
-        let text = item.text.split_once("] \"").map_or(item.text.as_str(), |(_, rest)| rest.trim_end_matches('"'));
+        let text =
+            item.text.split_once("] \"").map_or(item.text.as_str(), |(_, rest)| rest.trim_end_matches('"'));
         let text = text.trim_end_matches(['.', '…']);
         self.taken.iter().any(|taken| {
             let other = &self.items[taken.item];
@@ -235,7 +249,9 @@ impl Page<'_> {
     fn fill_files(&mut self, room: usize, count: Count<'_>) -> Result<()> {
         let total = self.shelf.len();
         let room = (room + self.files.1).min(self.left + self.files.1);
-        let price = |shown: usize| count(&format!("\n{}\n{}", self.form.heading(Part::Files), self.shelf.text(shown, self.form)));
+        let price = |shown: usize| {
+            count(&format!("\n{}\n{}", self.form.heading(Part::Files), self.shelf.text(shown, self.form)))
+        };
         if total == 0 || self.files.0 == total {
             return Ok(());
         }
@@ -299,8 +315,10 @@ impl Page<'_> {
         let mut out = String::new();
         let mut above = "";
         for &(part, heading) in self.form.sections() {
-            let mut items: Vec<&Taken> = self.taken.iter().filter(|taken| self.items[taken.item].part == part).collect();
-            let files = if part == Part::Files { self.shelf.text(self.files.0, self.form) } else { String::new() };
+            let mut items: Vec<&Taken> =
+                self.taken.iter().filter(|taken| self.items[taken.item].part == part).collect();
+            let files =
+                if part == Part::Files { self.shelf.text(self.files.0, self.form) } else { String::new() };
             if items.is_empty() && files.is_empty() {
                 continue;
             }
@@ -325,7 +343,11 @@ impl Page<'_> {
     fn smallest(&self, count: Count<'_>, max_tokens: usize) -> Result<String> {
         let Some(first) = self.items.first() else { return Ok(String::new()) };
         let framed = |text: &str| {
-            format!("{}\n{}", self.form.heading(first.part), first.part.item(&format!("{}{text}{}", first.lead, first.end)))
+            format!(
+                "{}\n{}",
+                self.form.heading(first.part),
+                first.part.item(&format!("{}{text}{}", first.lead, first.end))
+            )
         };
         let bare = |text: &str| text.replace('\n', " ");
         for form in [&framed as &dyn Fn(&str) -> String, &bare] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::page::Form;
+use super::form::Form;
 use crate::evidence::read::files::is_scratch;
 use crate::evidence::{Evidence, FileOp, FileTouched};
 
@@ -30,7 +30,9 @@ impl<'e> Shelf<'e> {
         let mut files: Vec<&FileTouched> = evidence
             .files
             .iter()
-            .filter(|file| !is_scratch(&file.path) && file.path.trim_end_matches('/') != root.trim_end_matches('/'))
+            .filter(|file| {
+                !is_scratch(&file.path) && file.path.trim_end_matches('/') != root.trim_end_matches('/')
+            })
             .filter(|file| !(file.actions == [FileOp::Created, FileOp::Deleted]))
             .collect();
         if files.len() < 400 {
@@ -39,7 +41,13 @@ impl<'e> Shelf<'e> {
         files.sort_by_key(|file| {
             let was_read = file.actions.contains(&FileOp::Read);
             let times = if file.is_modified() { 0 } else { file.times };
-            std::cmp::Reverse((file.is_modified(), was_read, times, file.last_message, std::cmp::Reverse(file.message)))
+            std::cmp::Reverse((
+                file.is_modified(),
+                was_read,
+                times,
+                file.last_message,
+                std::cmp::Reverse(file.message),
+            ))
         });
         Shelf { root, files }
     }
@@ -81,7 +89,9 @@ impl<'e> Shelf<'e> {
                     Some(to) if file.actions.last() == Some(&FileOp::Moved) => {
                         out.push_str(&format!("- {listed} (moved to {})\n", self.listed(&self.resolved(to))));
                     }
-                    _ if file.actions.last() == Some(&FileOp::Moved) => out.push_str(&format!("- {listed} (moved)\n")),
+                    _ if file.actions.last() == Some(&FileOp::Moved) => {
+                        out.push_str(&format!("- {listed} (moved)\n"))
+                    }
                     _ => out.push_str(&format!("- {listed} (deleted)\n")),
                 }
             }
@@ -89,7 +99,9 @@ impl<'e> Shelf<'e> {
         if !read.is_empty() {
             out.push_str(&format!("{READ}\n"));
             match read.len() <= MAX_LINES {
-                true => read.iter().for_each(|file| out.push_str(&format!("- {}\n", self.listed(&file.path)))),
+                true => {
+                    read.iter().for_each(|file| out.push_str(&format!("- {}\n", self.listed(&file.path))))
+                }
                 false => self.grouped(&read, &mut out),
             }
         }
@@ -103,7 +115,8 @@ impl<'e> Shelf<'e> {
     fn blocks(&self, count: usize) -> String {
         let mut out = String::new();
         for (tag, is_modified) in [("read-files", false), ("modified-files", true)] {
-            let mut files = self.files.iter().take(count).filter(|file| file.is_modified() == is_modified).peekable();
+            let mut files =
+                self.files.iter().take(count).filter(|file| file.is_modified() == is_modified).peekable();
             if files.peek().is_some() {
                 out.push_str(&format!("<{tag}>\n"));
                 files.for_each(|file| out.push_str(&format!("{}\n", file.path)));
@@ -240,7 +253,12 @@ pub(super) fn worth_running(command: &str, root: &str) -> String {
     let root = root.trim_end_matches('/');
     let mut text = command.trim();
     if !root.is_empty() {
-        for lead in [format!("cd {root} && "), format!("cd {root}; "), format!("cd \"{root}\" && "), format!("cd '{root}' && ")] {
+        for lead in [
+            format!("cd {root} && "),
+            format!("cd {root}; "),
+            format!("cd \"{root}\" && "),
+            format!("cd '{root}' && "),
+        ] {
             text = text.strip_prefix(lead.as_str()).unwrap_or(text);
         }
     }

@@ -85,9 +85,11 @@ fn paths_in_calls(transcript: &Transcript, root: Option<&str>) -> BTreeSet<Strin
             let _ = with_document(transcript.str(&piece.span).as_bytes(), |node| {
                 for (key, value) in node.members().unwrap_or_default() {
                     if ["file_path", "path", "notebook_path"].contains(&key.as_str()) {
-                        paths.extend(value.with_text(|text, _| match root.filter(|_| !text.starts_with(['/', '~'])) {
-                            Some(root) => format!("{root}{}", text.trim_start_matches("./")),
-                            None => text.to_owned(),
+                        paths.extend(value.with_text(|text, _| {
+                            match root.filter(|_| !text.starts_with(['/', '~'])) {
+                                Some(root) => format!("{root}{}", text.trim_start_matches("./")),
+                                None => text.to_owned(),
+                            }
                         }));
                     }
                 }
