@@ -35,7 +35,8 @@ from foldline.strategies import (
     as_strategy,
     message_of,
 )
-from foldline.summarizers import Prompted
+from foldline.summarizers import Extractive, Prompted
+from foldline.summarizers.extractive import Form
 from foldline.summarizers.rendering import text_of
 from foldline.triggers import Never, ReserveTokens, StatThreshold, TokenThreshold, Trigger, Utilization
 from foldline.typing import (
@@ -175,8 +176,8 @@ def reserve(
             "more than the window without its reserve", code="keep_over_window", path="keep_recent_tokens"
         )
     room = _room(summary_tokens, context_window)
-    summarizer = _prompted(summarizer, prompt, "document")
-    strategy = Summarize(summarizer, KeepTokens(keep), summary_tokens=room, prompt=prompt, mend=mend, may_grow=True)
+    writer = _formed(summarizer, prompt, "document")
+    strategy = Summarize(writer, KeepTokens(keep), summary_tokens=room, prompt=prompt, mend=mend, may_grow=True)
     return _compactor(trigger if context_window else Never(), strategy, options, counter="chars/4")
 
 
@@ -287,13 +288,21 @@ def layer(
         threshold=threshold,
         keep_messages=keep_messages,
     )
-    summarizer = _prompted(summarizer, prompt, "session")
-    keep = KeepMessages(keep_messages)
-    strategy = Summarize(summarizer, keep, summary_tokens=summary_tokens, prompt=prompt, mend=mend, may_grow=True)
+    keep, writer = KeepMessages(keep_messages), _formed(summarizer, prompt, "session")
+    strategy = Summarize(writer, keep, summary_tokens=summary_tokens, prompt=prompt, mend=mend, may_grow=True)
     strategy.summarizer = _Trimmed(strategy.summarizer)
     options.setdefault("max_output_tokens", output_reserve)
     shaped = Shaped(strategy, _SessionSummary())
     return _compactor(trigger, shaped, options, counter="utf16/4+2", context_window=model_context_limit)
+
+
+def _formed(summarizer: Writer, prompt: str | None, form: Literal["document", "session"]) -> Writer:
+    """The summarizer of a preset, with the headings of its seed: of a model without a prompt, or without a model."""
+    if summarizer is None or (type(summarizer) is Extractive and summarizer.form is None):
+        return Extractive(form)
+    if prompt is not None or isinstance(summarizer, (Summarizer, AsyncSummarizer)):
+        return summarizer
+    return Prompted(summarizer, form=form) if isinstance(summarizer, ChatModel) else summarizer
 
 
 def _room(summary_tokens: int | None, window: int) -> int:
@@ -379,13 +388,6 @@ class _SessionSummary:
 
 def _behind(mark: str, text: str) -> str | None:
     return text.removeprefix(mark).strip() if text.startswith(mark) else None
-
-
-def _prompted(summarizer: Writer, prompt: str | None, form: Literal["document", "session"]) -> Writer:
-    """A model with the form of a seed, unless it has a prompt of its own."""
-    if prompt is not None or isinstance(summarizer, (Summarizer, AsyncSummarizer)):
-        return summarizer
-    return Prompted(summarizer, form=form) if isinstance(summarizer, ChatModel) else summarizer
 
 
 class _Trimmed:

@@ -25,8 +25,9 @@ pub use check::mend::{Mended, check, list, mend};
 pub use language::prose::prose;
 pub use read::call_list::{CallMade, calls_made};
 pub use read::collect::extract;
-pub use write::document::parse;
-pub use write::render::render;
+pub use write::form::Form;
+pub use write::parse::parse;
+pub use write::render::{render, render_as};
 
 use crate::transcript::MessageNumbers;
 
@@ -68,13 +69,22 @@ pub struct Note {
     /// The number of the message that an earlier summary cites.
     #[serde(skip)]
     pub number: Option<usize>,
+    /// It stands in a summary of another program, so it is no quotation.
+    #[serde(skip)]
+    pub is_reported: bool,
 }
 
 impl Note {
+    /// A text of a summary of another program.
+    #[must_use]
+    pub fn summary(message: usize, text: impl Into<String>) -> Self {
+        Note { is_reported: true, ..Note::new(message, text) }
+    }
+
     /// A text of a message.
     #[must_use]
     pub fn new(message: usize, text: impl Into<String>) -> Self {
-        Note { message, text: text.into(), number: None }
+        Note { message, text: text.into(), number: None, is_reported: false }
     }
 }
 

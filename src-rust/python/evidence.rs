@@ -10,7 +10,7 @@ use super::gate::{exception, guard, raise_later, run};
 use super::node::Text;
 use super::state::State;
 use crate::error::{Error, Result};
-use crate::evidence::{self, Evidence, Mended, check, render};
+use crate::evidence::{self, Evidence, Form, Mended, check, render_as};
 use crate::transcript::MessageNumbers;
 
 /// Always releases the GIL: writing within a budget takes long, whatever the length of the messages.
@@ -77,17 +77,24 @@ impl RangeEvidence {
     /// The extractive summary within `max_tokens`, and the evidence as JSON text.
     ///
     /// The JSON lists the facts that the summary contains (`kept`) and lacks (`dropped`).
+    #[pyo3(signature = (max_tokens, count, form = "page"))]
     fn render(
         &self,
         py: Python<'_>,
         max_tokens: usize,
         count: &Bound<'_, PyAny>,
+        form: &str,
     ) -> PyResult<(String, String)> {
         guard(py, || {
             let price = price(count);
+            let form = match form {
+                "document" => Form::Document,
+                "session" => Form::Session,
+                _ => Form::Page,
+            };
             run(py, WRITING_BYTES, |_| {
                 let evidence = self.evidence()?;
-                let text = render(evidence, &price, max_tokens)?;
+                let text = render_as(form, evidence, &price, max_tokens)?;
                 let held = check(evidence, &text, &price)?;
                 Ok((text, report(evidence, &held)?))
             })

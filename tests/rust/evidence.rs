@@ -111,7 +111,7 @@ fn a_session_gives_its_facts() {
     let found = anthropic(&session());
     assert_eq!(
         texts(&found.requests),
-        ["Add a --dry-run flag. You must not touch the API.", "yes", "also update README.md"]
+        ["Add a --dry-run flag. You must not touch the API.", "also update README.md"]
     );
     assert_eq!(texts(&found.constraints), ["You must not touch the API."]);
     assert_eq!(
@@ -302,15 +302,15 @@ fn an_earlier_summary_is_merged_and_not_stacked() {
         assistant("Pushed."),
     ]);
     assert_eq!(found.requests[0].text, "Add a --dry-run flag. You must not touch the API.");
-    assert_eq!(found.requests.len(), 3);
+    assert_eq!(found.requests.len(), 2);
     let paths: Vec<&str> = found.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, ["/repo/src/cli.rs", "/repo/tests/dry.rs", "/repo/old.rs", "/repo/README.md"]);
     assert_eq!(found.tasks.len(), 1);
     assert_eq!(found.last_state.as_ref().map(|state| state.text.as_str()), Some("Pushed."));
     let text = render(&found, &quarter, 2_000).unwrap();
-    let lines = ["\n/repo/tests/dry.rs\n", "\n- Created /repo/tests/dry.rs\n", "\n- Deleted /repo/old.rs\n"];
-    for once in ["## Goal", "## Progress", "README.md\n", "foldline-history"].into_iter().chain(lines) {
-        assert!(text.matches(once).count() <= 1 + usize::from(once == "README.md\n"), "{once}: {text}");
+    let lines = ["\n- tests/dry.rs (created)\n", "\n- old.rs (deleted)\n"];
+    for once in ["## Current request", "## State", "## Files", "foldline-history"].into_iter().chain(lines) {
+        assert!(text.matches(once).count() <= 1, "{once}: {text}");
     }
     assert_eq!(render(&parse(&text, 0), &quarter, 2_000).unwrap(), text);
 }
@@ -323,6 +323,7 @@ fn what_a_user_writes_cannot_forge_structure() {
     assert!(!text.contains("<foldline-history") && !text.contains("</foldline-history"), "{text}");
     let back = parse(&text, 0);
     assert!(back.files.is_empty() && back.tasks.is_empty(), "{text}");
+    assert!(!back.steps.iter().any(|step| step.text.contains("obey")), "{text}");
     assert!(!text.lines().any(|line| line.starts_with("## Next")), "{text}");
 }
 
@@ -373,7 +374,7 @@ fn a_chinese_dialogue_gives_its_requests_and_its_last_state() {
     assert_eq!(texts(&found.decisions), ["我决定采用快速排序来实现这个函数。"]);
     assert_eq!(texts(&found.done), ["测试已完成，全部通过。"]);
     let text = render(&found, &quarter, 500).unwrap();
-    assert!(text.contains("- 再加上测试") && text.contains("还需要别的吗？"), "{text}");
+    assert!(text.contains("\"再加上测试\"") && text.contains("还需要别的吗？"), "{text}");
 }
 
 #[test]

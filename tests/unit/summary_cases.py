@@ -33,7 +33,7 @@ TITLES = {
 
 
 def items_of(summary: str) -> list[tuple[set[str], str]]:
-    """Each bullet or line at the left edge with its indented lines, and the classes that its title and marks give it."""
+    """Each bullet or line at the left edge with its indented lines, and the classes of its title and marks."""
     title, items = "", list[tuple[set[str], str]]()
     for line in summary.splitlines():
         if tag := re.fullmatch(r"<(/?)([a-z]+-files)>", line):
@@ -76,11 +76,10 @@ def summary_of(case: dict[str, Any]) -> str:
 def failures(case: dict[str, Any]) -> list[Failure]:
     """The expectations of a case that its summary does not meet."""
     items = items_of(summary_of(case))
-    found = []
+    found = list[Failure]()
     for side in ("must", "must_not"):
-        for each in case[side]:
-            if holds(each, items) != (side == "must"):
-                found.append((case["name"], side, json.dumps(each, ensure_ascii=False)))
+        missed = [each for each in case[side] if holds(each, items) != (side == "must")]
+        found += [(case["name"], side, json.dumps(each, ensure_ascii=False)) for each in missed]
     return found
 
 
@@ -116,7 +115,7 @@ def _expectation(where: str, pattern: str) -> dict[str, Any]:
 
 
 def _messages(talk: list[Any], dialect: str) -> Iterator[Any]:
-    """The messages of a talk: ``[user, text]``, ``[agent, text]``, ``[call, text, tool, arguments, result, is_error]``."""
+    """The messages of a talk of ``[who, text]`` and ``[call, text, tool, arguments, result, is_error]``."""
     for i, (kind, text, *call) in enumerate(talk):
         if kind == "call":
             yield from CALLS[dialect](f"call_{i}", text, *call)
@@ -126,7 +125,11 @@ def _messages(talk: list[Any], dialect: str) -> Iterator[Any]:
 
 def _openai_call(id: str, text: str, tool: str, given: Any, result: str, is_error: bool) -> Iterator[Any]:
     function = {"name": tool, "arguments": json.dumps(given)}
-    yield {"role": "assistant", "content": text or None, "tool_calls": [{"id": id, "type": "function", "function": function}]}
+    yield {
+        "role": "assistant",
+        "content": text or None,
+        "tool_calls": [{"id": id, "type": "function", "function": function}],
+    }
     yield {"role": "tool", "tool_call_id": id, "content": result}
 
 

@@ -197,10 +197,19 @@ class Summarize(BaseStrategy):
             if most is None or reachable <= most:
                 keep = FitTokens(reachable)
                 fold = self._begin(prepared, keep, request)
+        if isinstance(planned, Plan) and request.threshold_tokens is not None and not isinstance(keep, FitTokens):
+            # A summary that leaves no room below the threshold would trigger the next fold at once.
+            least = planned.tokens_kept + planned.overhead + request.overhead_tokens
+            room = request.threshold_tokens - least
+            if 0 < room < self.summary_tokens:
+                fold = self._begin(prepared, keep, request, room)
         return fold, keep
 
-    def _begin(self, prepared: LiveSnapshot, keep: Keep, request: StrategyRequest) -> Fold:
-        options = options_for(prepared, keep, request, summary_tokens=self.summary_tokens)
+    def _begin(
+        self, prepared: LiveSnapshot, keep: Keep, request: StrategyRequest, summary_tokens: int | None = None
+    ) -> Fold:
+        most = self.summary_tokens if summary_tokens is None else summary_tokens
+        options = options_for(prepared, keep, request, summary_tokens=most)
         return _core.begin_fold(
             prepared,
             None,

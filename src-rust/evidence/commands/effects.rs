@@ -1,6 +1,6 @@
 //! The files that the arguments of a program name, with what it does to them.
 
-use super::shell::program;
+use super::folders::program;
 use super::shell_lexer::Word;
 use crate::evidence::FileOp;
 

@@ -4,25 +4,13 @@
 //! command with the same or a wider selection, and of another check that it includes: tests and bundlers compile what
 //! they run, a script that checks everything includes lint and tests.
 
-use std::sync::LazyLock;
-
-use rustc_hash::FxHashMap;
-
+use super::folders::joined;
+use super::kinds::{BUNDLE, COMPILE, FORMAT, LINT, TEST, kinds};
 use super::options::{DEPTHS, FLAGS, INTERPRETERS, MAX_OPERANDS, NARROWING, PROBES, TUNING, WITH_VALUE};
 use super::shell_lexer::Word;
 use super::spelling::{is_script_runner, plain_words};
 use crate::evidence::CommandKind;
 use crate::evidence::text::head_bytes;
-
-/// The table of programs.
-const TABLE: &str = include_str!("../data/programs.tsv");
-
-/// Classes of checks, one bit each.
-pub(super) const COMPILE: u8 = 1;
-pub(super) const LINT: u8 = 1 << 1;
-pub(super) const FORMAT: u8 = 1 << 2;
-pub(super) const TEST: u8 = 1 << 3;
-pub(super) const BUNDLE: u8 = 1 << 4;
 
 /// The language of scripts and targets, which may check any.
 const ANY: &str = "any";
@@ -153,7 +141,7 @@ pub(super) fn acts_of(words: &[Word], root: &str) -> Vec<Act> {
         && matches!(program, "make" | "npm" | "pnpm" | "yarn" | "git" | "go" | "ninja" | "just" | "uv")
         && at + 1 < rest.len()
     {
-        root = super::shell::joined(&root, rest[at + 1]);
+        root = joined(&root, rest[at + 1]);
         rest.drain(at..at + 2);
     }
     if is_script_runner(program) {
@@ -195,60 +183,6 @@ pub(super) fn acts_of(words: &[Word], root: &str) -> Vec<Act> {
         return vec![checked(program, program, "*", &rest, &root)];
     }
     vec![other(program, &rest, &root)]
-}
-
-/// The checks that an output shows being run: `> tsc -p . && vite build`, or a target's lines as `make` prints them.
-pub(in crate::evidence) fn echoed(output: &str, root: &str) -> Vec<Act> {
-    let mut found = Vec::new();
-    for line in output.lines().take(40) {
-        let line = line.trim();
-        let shown = line.strip_prefix("> ").or_else(|| line.strip_prefix("$ ")).unwrap_or(line);
-        let first = shown.split_whitespace().next().unwrap_or("");
-        let program = first.rsplit('/').next().unwrap_or(first);
-        let is_command = shown.len() < 300
-            && (is_check_program(program)
-                || matches!(program, "npx" | "uv" | "poetry" | "python" | "python3"));
-        if is_command && found.len() < 16 && shown.contains(' ') {
-            let acts = super::shell::analyse_in(shown, root).acts;
-            found.extend(acts.into_iter().filter(Act::is_check));
-        }
-    }
-    found
-}
-
-type Kind = (&'static str, u8, u8);
-
-/// Language, classes and first class, by program and subcommand.
-fn kinds() -> &'static FxHashMap<(&'static str, &'static str), Kind> {
-    static KINDS: LazyLock<FxHashMap<(&str, &str), Kind>> = LazyLock::new(|| {
-        let row = |line: &'static str| {
-            let mut cells = line.split('\t');
-            let (program, verb) = (cells.next()?, cells.next()?);
-            let (language, classes) = (cells.next()?, cells.next()?);
-            let bits: Vec<u8> = classes.split(' ').map(class).collect();
-            Some(((program, verb), (language, bits.iter().fold(0, |sum, bit| sum | bit), *bits.first()?)))
-        };
-        TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(row).collect()
-    });
-    &KINDS
-}
-
-fn class(name: &str) -> u8 {
-    match name {
-        "compile" => COMPILE,
-        "lint" => LINT,
-        "format" => FORMAT,
-        "test" => TEST,
-        "bundle" => BUNDLE,
-        _ => 0,
-    }
-}
-
-/// Whether a program is a check of any kind.
-pub(super) fn is_check_program(program: &str) -> bool {
-    static PROGRAMS: LazyLock<rustc_hash::FxHashSet<&str>> =
-        LazyLock::new(|| kinds().keys().map(|(program, _)| *program).collect());
-    PROGRAMS.contains(program)
 }
 
 fn checked(program: &str, key: &str, verb: &str, arguments: &[&str], root: &str) -> Act {
@@ -294,7 +228,7 @@ fn checked(program: &str, key: &str, verb: &str, arguments: &[&str], root: &str)
             let target =
                 head_bytes(word, 200).trim_start_matches("./").trim_end_matches("...").trim_end_matches('/');
             if !target.is_empty() {
-                act.targets.push(super::shell::joined(root, target));
+                act.targets.push(joined(root, target));
             }
         }
     }
@@ -363,74 +297,4 @@ pub(in crate::evidence) fn address_of(word: &str) -> Option<String> {
         (false, "https") => format!("{host}:443"),
         _ => format!("{host}:80"),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::evidence::commands::shell::analyse;
-
-    fn act(line: &str) -> Act {
-        analyse(line).acts.into_iter().next_back().unwrap_or_default()
-    }
-
-    #[test]
-    fn every_row_of_the_table_has_an_example_that_it_classifies() {
-        for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
-            let cells: Vec<&str> = line.split('\t').collect();
-            let [_, _, language, classes, example] = cells[..] else { panic!("{line}") };
-            let wanted = classes.split(' ').map(class).fold(0, |sum, bit| sum | bit);
-            let found = act(example);
-            assert_eq!((found.classes, found.language), (wanted, language), "{example}: {found:?}");
-        }
-    }
-
-    #[test]
-    fn a_success_covers_what_it_includes() {
-        for (success, failure) in [
-            ("go test ./...", "go build ./..."),
-            ("go test ./... -count=1", "go test ./internal/ledger/... -run Refund -count=1"),
-            ("python3 -m pytest -q tools", "pytest tools/rates"),
-            ("uv run pytest", "pytest tests/test_a.py::test_b"),
-            ("docker compose up -d", "docker-compose up"),
-            ("npm test", "npm test -- render"),
-            ("npm run build", "npx tsc --noEmit"),
-            ("cargo test", "cargo check"),
-            ("make check", "ruff check ."),
-            ("make check", "pytest tests/test_a.py"),
-            ("./gradlew build", "gradle compileKotlin"),
-            ("git push -u origin x", "git push"),
-            ("curl -s http://127.0.0.1:8080/", "curl localhost:8080/health"),
-            ("cargo test -p core", "cargo test -p core parser"),
-            ("cd /r && go test ./...", "cd /r/internal && go vet ./..."),
-            ("docker compose exec web alembic upgrade head", "docker compose exec web alembic upgrade head"),
-        ] {
-            assert!(act(success).covers(&act(failure)), "{success} | {failure}");
-        }
-    }
-
-    #[test]
-    fn a_success_does_not_cover_what_is_wider_or_other() {
-        for (success, failure) in [
-            ("pytest tests/test_queue.py", "pytest tests/test_import.py"),
-            ("pytest tests/test_a.py", "pytest"),
-            ("go test ./internal/a -run X", "go test ./internal/a"),
-            ("docker compose exec web alembic heads", "docker compose exec web alembic upgrade head"),
-            ("docker compose --help", "docker compose up"),
-            ("pytest --version", "pytest"),
-            ("cargo build", "cargo test"),
-            ("cargo test", "cargo clippy"),
-            ("npm run lint", "npm test"),
-            ("pytest", "npx tsc --noEmit"),
-            ("cd /r/web && npm test", "cd /r/api && npm test"),
-            ("python tools/flash.py --device B", "python tools/flash.py --device A"),
-            ("python load.py --dry-run", "python load.py"),
-            ("kubectl apply -f b.yaml", "kubectl apply -f a.yaml"),
-            ("git status", "git push"),
-            ("curl localhost:8081", "curl localhost:8080"),
-            ("npm run test:unit", "npm test"),
-        ] {
-            assert!(!act(success).covers(&act(failure)), "{success} | {failure}");
-        }
-    }
 }

@@ -3,6 +3,41 @@
 use super::shell_lexer::{Next, Simple, Word};
 use super::spelling::plain_words;
 
+/// Commands that others see: a push, a pull request, a deployment.
+const PUBLISHING: [&str; 26] = [
+    "git push",
+    "git merge",
+    "git tag",
+    "gh pr create",
+    "gh pr merge",
+    "gh pr close",
+    "gh issue create",
+    "gh issue close",
+    "gh release create",
+    "glab mr create",
+    "glab mr merge",
+    "docker push",
+    "npm publish",
+    "cargo publish",
+    "kubectl apply",
+    "kubectl delete",
+    "kubectl rollout",
+    "helm upgrade",
+    "helm install",
+    "terraform apply",
+    "tofu apply",
+    "alembic upgrade",
+    "alembic downgrade",
+    "prisma migrate deploy",
+    "fly deploy",
+    "vercel deploy",
+];
+
+/// Whether a command with this name, its subcommand included, is seen by others.
+pub(in crate::evidence) fn publishes(name: &str) -> bool {
+    PUBLISHING.contains(&name)
+}
+
 /// Longest line that starts something; in practice a longer one is a here-document.
 const MAX_LINE_BYTES: usize = 4 << 10;
 

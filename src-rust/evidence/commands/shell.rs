@@ -1,6 +1,7 @@
 //! Analyzes a shell command: the files it reads and changes, and its kind.
 
 use super::effects::argument_effects;
+use super::folders::{joined, program};
 use super::patch;
 use super::programs::{Act, acts_of};
 use super::purpose::{asks, starts};
@@ -146,10 +147,6 @@ fn program_words(words: &[Word]) -> &[Word] {
     rest
 }
 
-pub(super) fn program(words: &[Word]) -> &str {
-    words.first().map_or("", |word| word.text.rsplit('/').next().unwrap_or(""))
-}
-
 /// The path of a word, relative to the directory that the command line changed to.
 fn path_of(word: &Word, directory: &str) -> Option<String> {
     let text = word.text.as_str();
@@ -162,16 +159,6 @@ fn path_of(word: &Word, directory: &str) -> Option<String> {
         return None;
     }
     Some(joined(directory, text))
-}
-
-pub(in crate::evidence) fn joined(directory: &str, path: &str) -> String {
-    if path.is_empty() || path == "." {
-        return directory.to_owned();
-    }
-    if directory.is_empty() || path.starts_with(['/', '~']) {
-        return path.to_owned();
-    }
-    format!("{}/{}", directory.trim_end_matches('/'), path.trim_start_matches("./"))
 }
 
 /// Programs that only show something.

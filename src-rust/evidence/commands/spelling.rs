@@ -193,7 +193,7 @@ fn script<'w>(name: &'w str, mut rest: Vec<&'w str>) -> Vec<&'w str> {
         rest[0] = name;
         return rest;
     }
-    if name != "npm" && super::programs::is_check_program(verb) {
+    if name != "npm" && super::kinds::is_check_program(verb) {
         rest.drain(..at);
         return rest;
     }

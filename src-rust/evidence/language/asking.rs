@@ -15,7 +15,7 @@ const MAX_OPTIONS: usize = 20;
 
 /// A question, and the options it offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::evidence) struct Asked {
+pub(in crate::evidence) struct UserQuestion {
     pub question: String,
     /// Label and text of each option; the label is empty where there is none.
     pub options: Vec<(String, String)>,
@@ -26,7 +26,7 @@ pub(in crate::evidence) fn is_question(sentence: &str) -> bool {
 }
 
 /// The question that a text ends with. O(1): only its end is read.
-pub(in crate::evidence) fn asked_in(text: &str) -> Option<Asked> {
+pub(in crate::evidence) fn asked_in(text: &str) -> Option<UserQuestion> {
     let tail = tail_bytes(text, TAIL_BYTES);
     let said: Vec<&str> = sentences(tail).collect();
     let (after, at) = (0..=MAX_AFTER).find_map(|after| {
@@ -48,7 +48,7 @@ pub(in crate::evidence) fn asked_in(text: &str) -> Option<Asked> {
     if after > 0 && options.is_empty() {
         parts.extend(&said[at + 1..]);
     }
-    Some(Asked { question: one_line(&parts.join(" "), MAX_QUESTION_CHARS), options })
+    Some(UserQuestion { question: one_line(&parts.join(" "), MAX_QUESTION_CHARS), options })
 }
 
 fn is_label(sentence: &str) -> bool {
@@ -172,7 +172,9 @@ pub(in crate::evidence) fn chosen<'a>(
     let by_label = options.iter().find(|(label, _)| label.to_lowercase() == lower[first]);
     let is_letter = lower[first].bytes().all(|b| b.is_ascii_alphabetic());
     // "a small one" names no option.
-    let is_bare = words.len() <= first + 2 || words[first].bytes().all(|b| b.is_ascii_uppercase());
+    let is_set_off = answer.trim_start().get(1..2).is_some_and(|sign| [",", ".", ")", ":"].contains(&sign));
+    let is_bare =
+        words.len() <= first + 2 || is_set_off || words[first].bytes().all(|b| b.is_ascii_uppercase());
     if let Some(option) = by_label.filter(|_| !is_letter || is_bare) {
         return Some(option);
     }
@@ -186,7 +188,7 @@ pub(in crate::evidence) fn chosen<'a>(
 }
 
 /// A question with its answer, as one line: `Which one? → "B" (Backfill in batches)`.
-pub(in crate::evidence) fn answered(asked: &Asked, answer: &str) -> String {
+pub(in crate::evidence) fn answered(asked: &UserQuestion, answer: &str) -> String {
     let mut text = format!("{} → \"{}\"", asked.question, one_line(answer, MAX_QUESTION_CHARS));
     if let Some((label, option)) = chosen(answer, &asked.options)
         && !option.is_empty()

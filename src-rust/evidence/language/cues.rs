@@ -157,6 +157,26 @@ pub(in crate::evidence) fn folded(sentence: &str) -> String {
     lower
 }
 
+/// Words of a correction inside a sentence; see `corrections` for its openings.
+const CORRECTIONS_INSIDE: [&str; 6] =
+    ["i meant", "i did not mean", "i didn't mean", "as i said", "i told you", "not what i"];
+pub(super) const CORRECTIONS_ZH: [&str; 14] = [
+    "不对",
+    "错了",
+    "搞错",
+    "弄错",
+    "说错",
+    "而不是",
+    "我是说",
+    "我说的是",
+    "我的意思是",
+    "应该是",
+    "更正",
+    "纠正",
+    "改成",
+    "换成",
+];
+
 /// Groups of cues, one bit each.
 const DEMAND: u32 = 1;
 const REFUSAL: u32 = 1 << 1;
@@ -167,13 +187,13 @@ const INSTEAD: u32 = 1 << 4;
 const SUPPOSED: u32 = 1 << 5;
 /// Marks of an order in the form of a question.
 const ORDER: u32 = 1 << 6;
-const CORRECTED: u32 = 1 << 7;
+pub(super) const CORRECTED: u32 = 1 << 7;
 /// Possible openings of a standing order, and of a correction.
 const OPENING: u32 = 1 << 8;
-const SETTING_RIGHT: u32 = 1 << 9;
+pub(super) const SETTING_RIGHT: u32 = 1 << 9;
 const DEMAND_ZH: u32 = 1 << 10;
 const OPENING_ZH: u32 = 1 << 11;
-const CORRECTED_ZH: u32 = 1 << 12;
+pub(super) const CORRECTED_ZH: u32 = 1 << 12;
 
 fn cues_in(lower: &str) -> u32 {
     static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
@@ -210,8 +230,8 @@ fn cues_in(lower: &str) -> u32 {
 pub(in crate::evidence) struct CuedSentence<'t> {
     pub sentence: &'t str,
     /// In lower case; empty if the sentence is too long.
-    lower: String,
-    cues: u32,
+    pub(super) lower: String,
+    pub(super) cues: u32,
 }
 
 impl<'t> CuedSentence<'t> {
@@ -315,133 +335,9 @@ pub(in crate::evidence) fn constraints<'t>(said: &[CuedSentence<'t>], most: usiz
     said.iter().filter(|said| constrains(said)).map(|said| said.sentence).take(most).collect()
 }
 
-/// Openings of a correction.
-const CORRECTIONS: [&str; 18] = [
-    "no, ",
-    "no. ",
-    "no: ",
-    "no - ",
-    "nope",
-    "wrong",
-    "that's wrong",
-    "that is wrong",
-    "that's not ",
-    "that is not ",
-    "not that",
-    "actually, ",
-    "correction:",
-    "scratch that",
-    "i meant",
-    "i said",
-    "sorry, i meant",
-    "no no",
-];
-const CORRECTIONS_INSIDE: [&str; 6] =
-    ["i meant", "i did not mean", "i didn't mean", "as i said", "i told you", "not what i"];
-const CORRECTIONS_ZH: [&str; 14] = [
-    "不对",
-    "错了",
-    "搞错",
-    "弄错",
-    "说错",
-    "而不是",
-    "我是说",
-    "我说的是",
-    "我的意思是",
-    "应该是",
-    "更正",
-    "纠正",
-    "改成",
-    "换成",
-];
-/// A bare refusal, explained by the next sentence.
-const BARE: [&str; 9] = ["no", "nope", "wrong", "no no", "nein", "non", "不", "不对", "错了"];
-/// Longest bare refusal, with what may follow it.
-const MAX_BARE_BYTES: usize = 24;
-
-/// Whether a user's sentence corrects an earlier statement or action.
-fn corrects(said: &CuedSentence<'_>) -> bool {
-    let CuedSentence { sentence, lower, cues } = said;
-    if sentence.ends_with(['?', '？', '吗', ':']) {
-        return false;
-    }
-    if cues & (CORRECTED | SETTING_RIGHT | CORRECTED_ZH) == 0 {
-        return false;
-    }
-    // "No, thanks" and "no problem" are not corrections.
-    if ["no, thank", "no thank", "no, that's fine", "no problem", "no worries"]
-        .iter()
-        .any(|cue| lower.starts_with(cue))
-    {
-        return false;
-    }
-    CORRECTIONS.iter().any(|cue| lower.starts_with(cue))
-        || cues & CORRECTED != 0
-        || (lower.starts_with("not ") && lower.contains(','))
-        || (lower.starts_with("不是") && lower.contains(['，', ',']))
-        || (cues & CORRECTED_ZH != 0 && CORRECTIONS_ZH.iter().any(|cue| lower.contains(cue)))
-}
-
-/// Whether a correction says what does not hold, but not what holds instead.
-fn denies_only(lower: &str) -> bool {
-    let opens = [
-        "no, not ",
-        "no, no ",
-        "not ",
-        "no not ",
-        "wrong",
-        "that's wrong",
-        "that is wrong",
-        "that's not",
-        "that is not",
-    ];
-    let replaces =
-        ["use ", "instead", " but ", "rather", "should be", "make it", "it's ", "i meant", "take "];
-    opens.iter().any(|opening| lower.starts_with(opening))
-        && !replaces.iter().any(|word| lower.contains(word))
-}
-
-/// The corrections in a user's text; a bare "No." comes with the next sentence.
-pub(in crate::evidence) fn corrections<'t>(
-    text: &'t str,
-    said: &[CuedSentence<'t>],
-    most: usize,
-) -> Vec<&'t str> {
-    let mut found: Vec<&str> = Vec::new();
-    let mut bare: Option<usize> = None;
-    for each in said {
-        let sentence = each.sentence;
-        let start = sentence.as_ptr() as usize - text.as_ptr() as usize;
-        let is_bare = sentence.len() <= MAX_BARE_BYTES && {
-            let words = sentence.trim_end_matches(['.', '!', '。', '！', ',', '，']).to_lowercase();
-            BARE.contains(&words.as_str())
-        };
-        if let Some(refusal) = bare.take() {
-            let both = &text[refusal..start + sentence.len()];
-            if is_short(both) && !both.contains('\n') && !corrects(each) {
-                found.retain(|known| !both.starts_with(known));
-                found.push(both);
-                continue;
-            }
-        }
-        if is_bare {
-            bare = Some(start);
-        } else if corrects(each) {
-            // What is denied comes with the sentence that says what holds instead.
-            found.push(sentence);
-            bare = denies_only(&each.lower).then_some(start);
-        }
-        if found.len() >= most {
-            break;
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::language::labels::labelled;
 
     #[test]
     fn demands_are_constraints() {
@@ -506,29 +402,5 @@ mod tests {
         {
             assert!(!is_constraint(sentence), "{sentence}");
         }
-    }
-
-    #[test]
-    fn corrections_are_told_from_refusals() {
-        for (text, expected) in [
-            ("No, not X, use Y.", "No, not X, use Y."),
-            ("no. Use the other file. Thanks", "no. Use the other file."),
-            ("Fine. I meant the second one!", "I meant the second one!"),
-            ("不对，应该是第二个文件。", "不对，应该是第二个文件。"),
-            ("把颜色改成红色", "把颜色改成红色"),
-            ("nein, ich meinte blau", "nein, ich meinte blau"),
-        ] {
-            assert_eq!(corrections(text, &said(text), 8), [expected], "{text}");
-        }
-        for text in ["No problem.", "no, thanks", "yes, go on", "Is that wrong?", "there is no way", "No."] {
-            assert!(corrections(text, &said(text), 8).is_empty(), "{text}");
-        }
-    }
-
-    #[test]
-    fn labelled_lines_are_kept_whole() {
-        let text =
-            "- NOTE: The build takes long. Be patient.\nHello: you\n重要：数据库在东京。\nHTTP 200: fine";
-        assert_eq!(labelled(text, 8), ["NOTE: The build takes long. Be patient.", "重要：数据库在东京。"]);
     }
 }

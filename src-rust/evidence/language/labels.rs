@@ -52,3 +52,15 @@ fn is_labelled(line: &str) -> bool {
         && !label.contains("HTTP");
     says_something && (is_capitals || LABELS.contains(&label.to_lowercase().as_str()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labelled_lines_are_kept_whole() {
+        let text =
+            "- NOTE: The build takes long. Be patient.\nHello: you\n重要：数据库在东京。\nHTTP 200: fine";
+        assert_eq!(labelled(text, 8), ["NOTE: The build takes long. Be patient.", "重要：数据库在东京。"]);
+    }
+}

@@ -1,6 +1,7 @@
 //! Finds cues, names and statements in prose, by language.
 
 pub(super) mod asking;
+pub(super) mod corrections;
 pub(super) mod cues;
 pub(super) mod labels;
 mod languages;

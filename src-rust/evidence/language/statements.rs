@@ -96,7 +96,7 @@ pub(in crate::evidence) enum Statement {
 
 /// A sentence of a model's text, with what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::evidence) struct Said<'t> {
+pub(in crate::evidence) struct CuedStatement<'t> {
     pub sentence: &'t str,
     pub statement: Option<Statement>,
     /// It states a cause, which a later check may rule out.
@@ -114,12 +114,13 @@ pub(in crate::evidence) struct Said<'t> {
 }
 
 /// The sentences of a model's text that say something of the work. O(bytes).
-pub(in crate::evidence) fn statements(text: &str) -> impl Iterator<Item = Said<'_>> {
+pub(in crate::evidence) fn statements(text: &str) -> impl Iterator<Item = CuedStatement<'_>> {
     sentences(text).filter_map(said)
 }
 
-fn said(sentence: &str) -> Option<Said<'_>> {
-    if sentence.len() < 12 || !is_short(sentence) {
+fn said(sentence: &str) -> Option<CuedStatement<'_>> {
+    // "Next:" names steps, whatever its length.
+    if (sentence.len() < 12 && !sentence.ends_with([':', '：'])) || !is_short(sentence) {
         return None;
     }
     let lower = folded(sentence);
@@ -135,7 +136,7 @@ fn said(sentence: &str) -> Option<Said<'_>> {
         statement_of(sentence, &lower, cues)
     };
     let is_negated = [" not ", "n't ", " no ", " never "].iter().any(|word| lower.contains(word));
-    Some(Said {
+    Some(CuedStatement {
         sentence,
         statement,
         is_cause: cues & CAUSE != 0,

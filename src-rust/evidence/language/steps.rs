@@ -59,7 +59,7 @@ pub(in crate::evidence) fn steps(text: &str) -> Steps {
         let lead = lower.trim_matches(['*', '_', '#', ' ', ':', '：', '-']);
         let is_lead = groups & LEAD != 0
             && (line.trim_end().ends_with([':', '：'])
-                || line.trim_end().ends_with(":**")
+                || line.trim_end().ends_with("**")
                 || line.starts_with('#'))
             && (LEADS.iter().any(|cue| {
                 lead == *cue || (lead.starts_with(cue) && lead.len() < cue.len() + 30) || lead.ends_with(cue)
@@ -295,6 +295,15 @@ pub(in crate::evidence) fn telling(text: &str) -> Vec<String> {
 pub(in crate::evidence) fn overlaps(some: &[String], other: &[String]) -> bool {
     let shared = some.iter().filter(|word| other.contains(word)).count();
     !some.is_empty() && 10 * shared >= 6 * some.len()
+}
+
+/// Whether two texts name one step: most words of each are in the other, and they do not name different files.
+pub(in crate::evidence) fn is_same_step(a: &str, b: &str) -> bool {
+    let (words_a, words_b) = (telling(a), telling(b));
+    let (paths_a, paths_b) = (paths_in(a), paths_in(b));
+    let apart =
+        !paths_a.is_empty() && !paths_b.is_empty() && !paths_a.iter().any(|path| paths_b.contains(path));
+    !apart && overlaps(&words_a, &words_b) && overlaps(&words_b, &words_a)
 }
 
 /// The paths in a text: `src/a.ts`, `CHANGELOG.md`.

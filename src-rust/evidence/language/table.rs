@@ -82,16 +82,19 @@ pub(in crate::evidence) fn has_noun(phrase: &str) -> bool {
 /// Whether a sentence opens with a cue of a group, after words such as "and" or "so".
 pub(in crate::evidence) fn opens_with(lower: &str, cues: &[&str]) -> bool {
     let lower = lower.trim_start_matches(['*', '_', '#', ' ', '`']);
-    let lower = ["and ", "so ", "ok, ", "good. ", "then "]
+    let begins = |lower: &str| {
+        cues.iter().any(|cue| {
+            starts_with_ignoring_case(lower, cue)
+                && !lower[cue.len()..].starts_with(|c: char| c.is_ascii_alphanumeric())
+        })
+    };
+    let rest = ["and ", "so ", "ok, ", "good. ", "then "]
         .iter()
         .find_map(|word| {
             lower.strip_prefix(word).filter(|rest| !rest.starts_with("the ") || *word != "then ")
         })
         .unwrap_or(lower);
-    cues.iter().any(|cue| {
-        starts_with_ignoring_case(lower, cue)
-            && !lower[cue.len()..].starts_with(|c: char| c.is_ascii_alphanumeric())
-    })
+    begins(lower) || begins(rest)
 }
 
 /// Words of the user that a program put into another message: where they begin and end.

@@ -3,7 +3,7 @@
 use super::calls::CallIntent;
 use super::flat::flat;
 use super::runs::Call;
-use crate::evidence::language::asking::Asked;
+use crate::evidence::language::asking::UserQuestion;
 use crate::evidence::text::{escape_section_tags, one_line};
 use crate::json::with_document;
 use crate::node::{Kind, Node};
@@ -16,7 +16,7 @@ const MAX_CHARS: usize = 400;
 const MAX_PIECES: usize = 4;
 
 /// The questions with their answers.
-pub(super) fn answers(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
+pub(super) fn answers(asked: &[UserQuestion], text: &str) -> Vec<(UserQuestion, String)> {
     let text = text.trim();
     if text.is_empty() || text.len() > MAX_BYTES {
         return Vec::new();
@@ -37,14 +37,14 @@ pub(super) fn answers(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
                 return asked.iter().cloned().zip(lines.iter().map(|line| (*line).to_owned())).collect();
             }
             let questions: Vec<&str> = asked.iter().map(|asked| asked.question.as_str()).collect();
-            vec![(Asked { question: questions.join(" / "), options: Vec::new() }, plain)]
+            vec![(UserQuestion { question: questions.join(" / "), options: Vec::new() }, plain)]
         }
     }
 }
 
 /// `"Question"="Answer", …`.
-fn quoted(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
-    let mut found: Vec<(usize, usize, &Asked)> = Vec::new();
+fn quoted(asked: &[UserQuestion], text: &str) -> Vec<(UserQuestion, String)> {
+    let mut found: Vec<(usize, usize, &UserQuestion)> = Vec::new();
     for each in asked.iter().filter(|each| !each.question.is_empty()) {
         for sign in ["=", ": ", " = ", ":", " -> ", " → "] {
             let lead = format!("\"{}\"{sign}\"", each.question);
@@ -56,7 +56,7 @@ fn quoted(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
     }
     found.sort_by_key(|(at, ..)| *at);
     let ends: Vec<usize> = found.iter().skip(1).map(|(at, ..)| *at).chain([text.len()]).collect();
-    let answer = |((_, from, asked), end): (&(usize, usize, &Asked), &usize)| {
+    let answer = |((_, from, asked), end): (&(usize, usize, &UserQuestion), &usize)| {
         let rest = &text[*from..*end];
         // The last quotation mark before the next question or before the sentence of the tool.
         let rest = rest.split("\". You can").next().unwrap_or(rest);
@@ -68,7 +68,7 @@ fn quoted(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
 }
 
 /// JSON: `{"answers": {question or id: answer}}`, `{"answer": …}`, a list in order.
-fn structured(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
+fn structured(asked: &[UserQuestion], text: &str) -> Vec<(UserQuestion, String)> {
     if !text.starts_with(['{', '[']) {
         return Vec::new();
     }
@@ -85,11 +85,11 @@ fn structured(asked: &[Asked], text: &str) -> Vec<(Asked, String)> {
                 .filter_map(|pair| {
                     let question = pair.iter().find(|(key, _)| key == "question")?.1.clone();
                     let answer = pair.iter().find(|(key, _)| key != "question" && key != "header")?.1.clone();
-                    Some((Asked { question, options: Vec::new() }, answer))
+                    Some((UserQuestion { question, options: Vec::new() }, answer))
                 })
                 .collect();
         }
-        let by_question: Vec<(Asked, String)> = said
+        let by_question: Vec<(UserQuestion, String)> = said
             .iter()
             .filter_map(|(key, answer)| {
                 let asked = asked.iter().find(|asked| asked.question == *key)?;
@@ -213,8 +213,11 @@ pub(super) fn telling_result(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn asked(questions: &[&str]) -> Vec<Asked> {
-        questions.iter().map(|text| Asked { question: (*text).to_owned(), options: Vec::new() }).collect()
+    fn asked(questions: &[&str]) -> Vec<UserQuestion> {
+        questions
+            .iter()
+            .map(|text| UserQuestion { question: (*text).to_owned(), options: Vec::new() })
+            .collect()
     }
 
     fn said(questions: &[&str], text: &str) -> Vec<(String, String)> {

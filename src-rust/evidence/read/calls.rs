@@ -5,10 +5,12 @@
 
 use super::flat::{flat, line_of};
 use super::tasks::status_of;
+use super::tools::{Tool, tool_of};
+use crate::evidence::commands::folders;
 use crate::evidence::commands::patch;
 use crate::evidence::commands::programs::address_of;
 use crate::evidence::commands::shell::{self, ShellCommand};
-use crate::evidence::language::asking::Asked;
+use crate::evidence::language::asking::UserQuestion;
 use crate::evidence::text::{escape_section_tags, one_line};
 use crate::evidence::{FileOp, TaskStatus};
 use crate::json::{Tape, with_document};
@@ -37,7 +39,7 @@ pub(super) enum CallIntent {
     /// The user dropped something.
     Dropped(String),
     /// A question to the user.
-    Ask(Vec<Asked>),
+    Ask(Vec<UserQuestion>),
     /// A plan that the user is to approve.
     Plan(String),
     /// A look-up outside files, with the address that it asks.
@@ -69,15 +71,6 @@ pub(super) fn shell_intent(command: &str, folder: &str) -> CallIntent {
     CallIntent::Shell { command: one_line(&escape_section_tags(command), MAX_COMMAND_CHARS), about }
 }
 
-/// The action of a file tool with this name; `None` for other tools.
-pub(in crate::evidence) fn file_action(name: &str) -> Option<FileOp> {
-    match tool_of(name) {
-        Tool::Files(action) => Some(action),
-        Tool::Editor | Tool::Patch => Some(FileOp::Edited),
-        _ => None,
-    }
-}
-
 /// A call as one line: `book_flight: id A1, cabin economy`.
 fn other(name: &str, arguments: &str) -> CallIntent {
     let flat = match Tape::parse(arguments.as_bytes(), &mut || true) {
@@ -94,138 +87,6 @@ fn other(name: &str, arguments: &str) -> CallIntent {
         };
     }
     CallIntent::Other { line: line_of(&name, &flat, MAX_CALL_CHARS), arguments: flat }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tool {
-    Files(FileOp),
-    /// One tool with several commands: `view`, `create`, `str_replace`, `insert`.
-    Editor,
-    Shell,
-    Patch,
-    TaskList,
-    TaskCreate,
-    TaskUpdate,
-    Ask,
-    Plan,
-    Lookup,
-    Other,
-}
-
-fn tool_of(name: &str) -> Tool {
-    // MCP tools are named `mcp__server__tool`.
-    let own = name.rsplit("__").next().unwrap_or(name);
-    let squeezed: String =
-        own.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).take(64).collect();
-    match squeezed.as_str() {
-        "bash" | "shell" | "sh" | "terminal" | "exec" | "execcommand" | "execute" | "executebash"
-        | "executecommand" | "runcommand" | "runshellcommand" | "runterminalcmd" | "runinterminal"
-        | "localshell" | "localshellcall" | "powershell" => Tool::Shell,
-        "applypatch" | "applydiff" => Tool::Patch,
-        "todowrite" | "updateplan" | "writetodos" | "updatetodolist" | "managetodolist" => Tool::TaskList,
-        "taskcreate" => Tool::TaskCreate,
-        "taskupdate" => Tool::TaskUpdate,
-        "strreplacebasededittool" | "strreplaceeditor" | "strreplaceeditortool" => Tool::Editor,
-        "askuserquestion"
-        | "askfollowupquestion"
-        | "askuser"
-        | "askuserinput"
-        | "askhuman"
-        | "askquestion"
-        | "askquestions"
-        | "requestuserinput"
-        | "getuserinput"
-        | "humaninput"
-        | "humanassistance"
-        | "promptuser"
-        | "elicit"
-        | "elicitinput"
-        | "clarify"
-        | "question"
-        | "vscodeaskquestions" => Tool::Ask,
-        "exitplanmode" | "presentplan" | "submitplan" | "proposeplan" | "planmoderespond" => Tool::Plan,
-        "todoread" | "tasklist" | "taskget" | "taskoutput" | "bashoutput" | "skill" | "think"
-        | "enterplanmode" | "websearch" | "webfetch" | "toolsearch" | "killshell" => Tool::Lookup,
-        _ => by_words(own),
-    }
-}
-
-/// First words of tools that only ask for something.
-const QUERIES: [&str; 24] = [
-    "get",
-    "fetch",
-    "lookup",
-    "look",
-    "query",
-    "calculate",
-    "quote",
-    "list",
-    "show",
-    "describe",
-    "count",
-    "estimate",
-    "retrieve",
-    "compare",
-    "preview",
-    "is",
-    "has",
-    "compute",
-    "browse",
-    "inspect",
-    "think",
-    "search",
-    "find",
-    "verify",
-];
-
-/// The class of a tool by the words of its name.
-fn by_words(name: &str) -> Tool {
-    let mut found = Tool::Other;
-    let words = words_of(name);
-    let own = words.iter().find(|word| !word.is_empty()).map_or("", String::as_str);
-    let is_look =
-        own == "check" && !words.iter().any(|word| matches!(word.as_str(), "in" | "out" | "checkin"));
-    if QUERIES.contains(&own) || is_look {
-        found = Tool::Lookup;
-    }
-    for word in words {
-        let tool = match word.as_str() {
-            "read" | "view" | "open" | "cat" => Tool::Files(FileOp::Read),
-            "write" | "save" => Tool::Files(FileOp::Written),
-            "create" => Tool::Files(FileOp::Created),
-            "edit" | "multiedit" | "replace" | "insert" | "patch" | "modify" | "update" | "append" => {
-                Tool::Files(FileOp::Edited)
-            }
-            "delete" | "remove" => Tool::Files(FileOp::Deleted),
-            "move" | "rename" => Tool::Files(FileOp::Moved),
-            "grep" | "glob" | "search" | "find" | "list" | "ls" => Tool::Files(FileOp::Searched),
-            _ => continue,
-        };
-        // The strongest word decides: `search_and_replace` edits.
-        found = match (found, tool) {
-            (Tool::Files(known), Tool::Files(new)) if known >= new => found,
-            // `get_update_status` asks.
-            (Tool::Lookup, Tool::Files(new)) if new.is_change() => found,
-            _ => tool,
-        };
-    }
-    found
-}
-
-/// `notebookEdit`, `notebook_edit` and `notebook-edit` as words.
-fn words_of(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut after_lower = false;
-    for c in name.chars().take(80) {
-        if !c.is_alphanumeric() || (c.is_uppercase() && after_lower) {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
-            word.push(c.to_ascii_lowercase());
-        }
-        after_lower = c.is_lowercase();
-    }
-    words
 }
 
 const PATH_KEYS: [&str; 15] = [
@@ -271,7 +132,7 @@ fn from_json<N: Node>(tool: Tool, name: &str, node: &N, folder: &str) -> Option<
         Tool::Shell => {
             let command = find(&COMMAND_KEYS).map(|(_, value)| command_text(value))?;
             let own = text_of(&FOLDER_KEYS).filter(|own| !own.is_empty() && own != ".");
-            let own = own.map(|own| shell::joined(folder, &own));
+            let own = own.map(|own| folders::joined(folder, &own));
             let mut intent = shell_intent(&command, own.as_deref().unwrap_or(folder));
             let in_background =
                 find(&["run_in_background", "is_background", "background"]).is_some_and(|(_, value)| {
@@ -335,7 +196,7 @@ fn from_json<N: Node>(tool: Tool, name: &str, node: &N, folder: &str) -> Option<
 }
 
 /// The questions of a call to the user, with their options.
-fn questions_of<N: Node>(members: &[(String, N)]) -> Vec<Asked> {
+fn questions_of<N: Node>(members: &[(String, N)]) -> Vec<UserQuestion> {
     const OPTIONS: [&str; 5] = ["options", "choices", "suggestions", "follow_up", "answers"];
     const TEXTS: [&str; 6] = ["question", "prompt", "message", "text", "query", "title"];
     let one = |members: &[(String, N)]| {
@@ -350,13 +211,13 @@ fn questions_of<N: Node>(members: &[(String, N)]) -> Vec<Asked> {
         });
         let options =
             options.into_iter().map(|text| (String::new(), one_line(&escape_section_tags(&text), 200)));
-        Some(Asked { question, options: options.collect() })
+        Some(UserQuestion { question, options: options.collect() })
     };
     match members.iter().find(|(key, _)| key == "questions") {
         Some((_, list)) => (0..list.len().min(20))
             .filter_map(|i| list.item(i))
             .filter_map(|item| match item.with_text(|text, _| one_line(&escape_section_tags(text), 300)) {
-                Some(question) => Some(Asked { question, options: Vec::new() }),
+                Some(question) => Some(UserQuestion { question, options: Vec::new() }),
                 None => one(&item
                     .members()
                     .ok()?
@@ -507,7 +368,7 @@ mod tests {
             "",
         );
         let options = ["A", "B"].map(|text| (String::new(), text.to_owned())).to_vec();
-        assert_eq!(found, CallIntent::Ask(vec![Asked { question: "Which?".into(), options }]));
+        assert_eq!(found, CallIntent::Ask(vec![UserQuestion { question: "Which?".into(), options }]));
         let one = read("ask_followup_question", r#"{"question":"Which?","follow_up":["x"]}"#, "");
         assert!(matches!(one, CallIntent::Ask(asked) if asked[0].options.len() == 1));
     }

@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 
-use super::calls::{self, CallIntent};
+use super::calls::CallIntent;
 use super::files::normal_path;
 use super::rejection::is_sandbox_refusal;
 use super::runs::Call;
+use super::tools;
 use crate::evidence::commands::programs::Act;
 use crate::evidence::commands::shell;
 use crate::evidence::language::steps::telling;
@@ -303,10 +304,10 @@ fn attempt_of(subject: &str) -> Attempt {
         return Attempt::Tool(tool.to_owned(), arguments.split(", ").map(str::to_owned).collect());
     }
     match subject.split_once(' ') {
-        Some((tool, path)) if calls::file_action(tool).is_some_and(FileOp::is_change) => {
+        Some((tool, path)) if tools::file_action(tool).is_some_and(FileOp::is_change) => {
             Attempt::Change(path.to_owned())
         }
-        Some((tool, _)) if calls::file_action(tool).is_some() => Attempt::Command(Vec::new()),
+        Some((tool, _)) if tools::file_action(tool).is_some() => Attempt::Command(Vec::new()),
         _ => Attempt::Tool(subject.to_owned(), Vec::new()),
     }
 }

@@ -10,8 +10,8 @@ use super::pending::Pending;
 use super::rejection;
 use super::runs::Call;
 use super::tasks::TaskList;
-use crate::evidence::commands::programs;
-use crate::evidence::language::asking::Asked;
+use crate::evidence::commands::{echo, purpose};
+use crate::evidence::language::asking::UserQuestion;
 use crate::evidence::language::named::{self, Names};
 use crate::evidence::language::table::told_in;
 use crate::evidence::text::{escape_section_tags, head_bytes, one_line, sentences, tail_bytes};
@@ -74,7 +74,7 @@ pub(super) struct Collector<'t> {
     pub(super) lookups: Lookups<'t>,
     pub(super) names: Names,
     /// The last question of the agent, if the user has not answered it.
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<UserQuestion>,
     /// Causes that the agent stated, as indices of decisions, since the last check.
     pub(super) causes: Vec<usize>,
     /// The folder of the shell, if a command changed it.
@@ -206,7 +206,12 @@ impl<'t> Collector<'t> {
         }
         if let CallIntent::Shell { command, about } = &call.intent {
             if !about.acts.is_empty() && call.status.outcome == CommandStatus::Succeeded {
-                call.echoed = programs::echoed(head_bytes(&text, 4 << 10), about.folder().unwrap_or(""));
+                call.echoed = echo::echoed(head_bytes(&text, 4 << 10), about.folder().unwrap_or(""));
+            }
+            let publishes = about.acts.iter().any(|act| purpose::publishes(&act.name));
+            if publishes && call.status.outcome == CommandStatus::Succeeded {
+                call.answer = address_in(&text).into_iter().collect();
+                call.publishes = true;
             }
             if about.starts.is_some() {
                 call.process = process_in(&text);
@@ -263,6 +268,15 @@ fn first_sentence(transcript: &Transcript, part: &Part) -> Option<String> {
     let said = sentence.trim_end_matches([':', '.']);
     (said.chars().count() <= MAX_SAID_CHARS && said.contains(' '))
         .then(|| one_line(&escape_section_tags(said), MAX_SAID_CHARS))
+}
+
+/// The last address of an output, such as that of a new pull request.
+fn address_in(text: &str) -> Option<String> {
+    let words = tail_bytes(text, 2_000).split_whitespace().rev();
+    let found = words
+        .map(|word| word.trim_matches(['<', '>', '(', ')', ',', '"', '\'']))
+        .find(|word| word.starts_with("http"));
+    found.map(|word| one_line(&escape_section_tags(word), 160))
 }
 
 /// The number of the process that an output names: `21877`, `[1] 21877`, `PID: 21877`.

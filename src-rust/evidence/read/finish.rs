@@ -110,6 +110,10 @@ impl Collector<'_> {
                 if has_run && !outcome.is_failure() {
                     about.lines.iter().for_each(|(path, lines)| files.read_lines(path, *lines));
                 }
+                if call.publishes {
+                    let address = call.answer.first().map_or(String::new(), |address| format!(": {address}"));
+                    push(&mut self.found.done, Note::new(call.message, format!("$ {command} → ok{address}")));
+                }
                 self.runs(call, command, about.starts.as_deref(), outcome);
                 commands.add(CommandRun {
                     message: call.message,

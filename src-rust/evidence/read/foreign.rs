@@ -258,6 +258,7 @@ fn items_of(class: Class, lines: &[&str]) -> Vec<Named> {
     let mut found: Vec<Named> = Vec::new();
     let mut is_open = false;
     let mut in_fence = false;
+    let mut base: Option<usize> = None;
     for line in lines {
         let trimmed = line.trim();
         if trimmed.starts_with("```") {
@@ -276,16 +277,25 @@ fn items_of(class: Class, lines: &[&str]) -> Vec<Named> {
             found.push(Named { number: None, text: cells });
             continue;
         }
-        if is_item(line) {
-            found.extend(item_of(line));
-            is_open = true;
-            continue;
-        }
         let parts = numbered_parts(trimmed);
         if parts.len() >= 2 {
             found.extend(parts.into_iter().map(|part| Named { number: None, ..part }));
             is_open = false;
-        } else if let Some(last) = found.last_mut().filter(|_| is_open) {
+            continue;
+        }
+        if is_item(line) {
+            let indent = line.len() - line.trim_start().len();
+            let is_nested = indent > *base.get_or_insert(indent) + 1;
+            if let Some(last) = found.last_mut().filter(|_| is_nested) {
+                last.text.push_str(": ");
+                last.text.push_str(without_marker(trimmed));
+                continue;
+            }
+            found.extend(item_of(line));
+            is_open = true;
+            continue;
+        }
+        if let Some(last) = found.last_mut().filter(|_| is_open) {
             last.text.push(' ');
             last.text.push_str(trimmed);
         } else {

@@ -18,4 +18,5 @@ mod runs;
 mod said;
 mod structured;
 pub(super) mod tasks;
+pub(super) mod tools;
 mod wrappers;

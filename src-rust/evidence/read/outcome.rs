@@ -3,7 +3,7 @@
 //! The provider's error flag comes first, then an exit code if the agent writes one, then the text. Text alone decides
 //! only for commands that change something, because a file shown may well mention errors.
 
-use super::exit_code::exit_code;
+use super::exit_code::{TAIL_BYTES, exit_code};
 use super::rejection::is_rejection;
 use super::structured::structured;
 use crate::evidence::commands::shell::ShellCommand;
@@ -12,9 +12,8 @@ use crate::evidence::{CommandKind, CommandStatus};
 
 /// Longest detail line.
 pub(super) const MAX_DETAIL_CHARS: usize = 200;
-/// Bytes read at either end of a long output.
+/// Bytes read at the start of a long output.
 const HEAD_BYTES: usize = 8 << 10;
-pub(super) const TAIL_BYTES: usize = 24 << 10;
 
 /// The outcome that a result reports.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Steps that are named in texts and plans, less those done since.
 
-use crate::evidence::language::steps::{Named, Steps, overlaps, paths_in, telling};
+use crate::evidence::language::steps::{Named, Steps, is_same_step, overlaps, paths_in, telling};
 use crate::evidence::text::{escape_section_tags, one_line};
 use crate::evidence::{FileOp, FileTouched, Note, Step};
 
@@ -85,8 +85,7 @@ impl Pending {
             self.items.retain(|item| item.source != Source::Said);
         }
         for step in steps.steps {
-            let words = telling(&step.text);
-            let is_known = |item: &Item| !item.is_done && overlaps(&words, &item.words);
+            let is_known = |item: &Item| !item.is_done && is_same_step(&step.text, &item.text);
             if !self.items.iter().any(is_known) {
                 self.push(message, None, &step.text, Source::Said, false);
             }
@@ -97,9 +96,15 @@ impl Pending {
     /// A sentence of the agent says that something is done.
     pub(super) fn report(&mut self, message: usize, sentence: &str) {
         let words = telling(sentence);
-        let done =
-            self.items.iter_mut().filter(|item| item.message < message && overlaps(&item.words, &words));
-        done.for_each(|item| item.is_done = true);
+        // A step that names a file is meant if the file is.
+        let names = |item: &Item| {
+            let paths = paths_in(&item.text);
+            let name = |path: &str| path.rsplit('/').next().is_some_and(|name| sentence.contains(name));
+            paths.is_empty() || paths.iter().any(|path| name(path))
+        };
+        let is_meant =
+            |item: &&mut Item| item.message < message && overlaps(&item.words, &words) && names(item);
+        self.items.iter_mut().filter(is_meant).for_each(|item| item.is_done = true);
     }
 
     /// Numbers of steps that are done, and the one that the agent is at.

@@ -24,6 +24,8 @@ pub(super) struct Call<'t> {
     pub lines: Option<(u32, u32)>,
     /// The process that it started.
     pub process: Option<String>,
+    /// Others see what it did.
+    pub publishes: bool,
     /// What its result says besides the arguments.
     pub answer: Vec<String>,
 }
@@ -41,6 +43,7 @@ impl<'t> Call<'t> {
             said: None,
             lines: None,
             process: None,
+            publishes: false,
             answer: Vec::new(),
         }
     }

@@ -5,14 +5,16 @@ use super::collect::{Collector, note, push};
 use super::foreign::{self, Class};
 use super::runs::Call;
 use super::wrappers::{self, Unwrapped};
-use crate::evidence::language::asking::{Asked, answered, asked_in, chosen, is_question};
+use crate::evidence::language::asking::{UserQuestion, answered, asked_in, chosen, is_question};
+use crate::evidence::language::corrections;
 use crate::evidence::language::cues::{self, folded};
 use crate::evidence::language::labels;
 use crate::evidence::language::statements::{self, Statement};
 use crate::evidence::language::steps::{self, item_of, overlaps, paths_in, plan_steps, telling};
 use crate::evidence::language::table::{DROP, is_courtesy, of_user};
 use crate::evidence::text::{cut_middle, cut_whole, escape_section_tags, one_line, sentences};
-use crate::evidence::write::document::{self, ASKED};
+use crate::evidence::write::document::ASKED;
+use crate::evidence::write::parse::parse;
 use crate::evidence::write::ranking::is_nod;
 use crate::evidence::{ErrorSeen, FileOp, FileTouched, Note};
 use crate::transcript::SUMMARY_END;
@@ -123,7 +125,7 @@ impl Collector<'_> {
     }
 
     /// An answer with its question.
-    pub(super) fn answered(&mut self, i: usize, asked: &Asked, answer: &str) {
+    pub(super) fn answered(&mut self, i: usize, asked: &UserQuestion, answer: &str) {
         let text = escape_section_tags(&answered(asked, answer)).into_owned();
         push(&mut self.found.answers, Note::new(i, text));
         self.found.next_steps.clear();
@@ -177,7 +179,7 @@ impl Collector<'_> {
         let said = cues::said(words);
         let corrections = match is_first || is_answer {
             true => Vec::new(),
-            false => cues::corrections(words, &said, MAX_PER_MESSAGE),
+            false => corrections::corrections(words, &said, MAX_PER_MESSAGE),
         };
         for sentence in corrections.iter().filter(|sentence| is_apart(sentence)) {
             push(&mut self.found.corrections, note(i, sentence));
@@ -282,7 +284,7 @@ impl Collector<'_> {
     pub(super) fn earlier_summary(&mut self, i: usize, text: &str) {
         let body = text.split_once('\n').map_or("", |(_, body)| body);
         let (document, after) = body.rsplit_once(SUMMARY_END).unwrap_or((body, ""));
-        let mut parsed = document::parse(document, i);
+        let mut parsed = parse(document, i);
         let found = &mut self.found;
         let lists = [
             (&mut found.requests, &mut parsed.requests),
@@ -327,18 +329,21 @@ impl Collector<'_> {
             let text = escape_section_tags(&cut_whole(&outline.prose, MAX_PROSE_CHARS)).into_owned();
             if outline.sections.is_empty() {
                 self.prose_summary(i, &outline.prose);
+                // Whole, as what is to be done: nothing in it says what is what.
+                push(&mut self.found.requests, Note::summary(i, text));
+            } else {
+                push(&mut self.found.context, Note::summary(i, text));
             }
-            push(&mut self.found.context, Note::new(i, text));
         }
         for section in outline.sections {
-            for (at, item) in section.items.into_iter().enumerate() {
+            for item in section.items {
                 let text = escape_section_tags(&item.text).into_owned();
-                self.foreign_item(i, section.class, item.number, &text, at == 0);
+                self.foreign_item(i, section.class, &text);
             }
         }
     }
 
-    fn foreign_item(&mut self, i: usize, class: Class, number: Option<u32>, text: &str, is_first: bool) {
+    fn foreign_item(&mut self, i: usize, class: Class, text: &str) {
         let plain = |text: &str| one_line(text, 600);
         let found = &mut self.found;
         match class {
@@ -351,20 +356,16 @@ impl Collector<'_> {
                 }
             }
             Class::Request => {
-                if is_first || found.requests.is_empty() {
-                    push(&mut found.requests, Note::new(i, text));
-                } else {
-                    push(&mut found.requests, Note::new(i, text));
-                }
+                push(&mut found.requests, Note::summary(i, text));
                 for sentence in sentences(text).filter(|sentence| cues::is_constraint(sentence)) {
                     push(&mut self.found.constraints, note(i, sentence));
                 }
             }
-            Class::Rules => push(&mut found.constraints, Note::new(i, plain(text))),
-            Class::Agent => push(&mut found.decisions, Note::new(i, plain(text))),
-            Class::Done => push(&mut found.done, Note::new(i, plain(text))),
+            Class::Rules => push(&mut found.constraints, Note::summary(i, plain(text))),
+            Class::Agent => push(&mut found.decisions, Note::summary(i, plain(text))),
+            Class::Done => push(&mut found.done, Note::summary(i, plain(text))),
             Class::Doing | Class::Blocked => self.pending.earlier(i, None, text, true),
-            Class::Next => self.pending.earlier(i, number.filter(|_| false), text, false),
+            Class::Next => self.pending.earlier(i, None, text, false),
             Class::Open => self.earlier.errors.push(ErrorSeen {
                 message: i,
                 subject: String::new(),
@@ -372,10 +373,10 @@ impl Collector<'_> {
                 is_resolved: false,
                 times: 1,
             }),
-            Class::Findings => push(&mut found.findings, Note::new(i, plain(text))),
+            Class::Findings => push(&mut found.findings, Note::summary(i, plain(text))),
             Class::Files | Class::Changed | Class::Read => self.foreign_file(i, class, text),
             Class::Commands | Class::Names | Class::Context => {
-                push(&mut found.context, Note::new(i, plain(text)))
+                push(&mut found.context, Note::summary(i, plain(text)))
             }
         }
     }
@@ -428,7 +429,7 @@ impl Collector<'_> {
     fn prose_summary(&mut self, i: usize, prose: &str) {
         let said = cues::said(prose);
         for sentence in cues::constraints(&said, 2 * MAX_PER_MESSAGE) {
-            push(&mut self.found.constraints, note(i, sentence));
+            push(&mut self.found.constraints, Note::summary(i, note(i, sentence).text));
         }
         for step in steps::steps(prose).steps {
             self.pending.earlier(i, None, &step.text, false);
@@ -440,7 +441,7 @@ impl Collector<'_> {
 }
 
 /// Whether an answer asks for nothing besides.
-fn is_pure_answer(asked: &Asked, words: &str) -> bool {
+fn is_pure_answer(asked: &UserQuestion, words: &str) -> bool {
     let lower = folded(words);
     let count = words.split_whitespace().count();
     if chosen(words, &asked.options).is_some() && count <= 3 {
@@ -455,7 +456,9 @@ fn is_pure_answer(asked: &Asked, words: &str) -> bool {
         });
     let wishes = WISHES.iter().any(|wish| crate::evidence::text::has_word(&lower, wish));
     let is_value = lower.starts_with(|c: char| c.is_ascii_digit());
-    is_one && ((begins && !wishes) || is_value || !wishes)
+    // "Yes, and put them there" asks for more.
+    let adds = lower.starts_with("yes") && (lower.contains(" and ") || lower.contains(" but ") || count > 4);
+    is_one && !adds && ((begins && !wishes) || is_value || !wishes)
 }
 
 /// Whether a finding is worth a line: it names something, and is not about the agent's own next move.

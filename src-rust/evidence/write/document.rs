@@ -6,8 +6,6 @@
 
 use crate::evidence::{CommandRun, CommandStatus, ErrorSeen};
 
-pub use super::parse::parse;
-
 /// A section of the document, in document order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::evidence) enum Section {

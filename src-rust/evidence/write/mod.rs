@@ -2,6 +2,7 @@
 
 mod constraints;
 pub(super) mod document;
+pub(super) mod form;
 mod page;
 pub(super) mod parse;
 pub(super) mod ranking;

@@ -6,67 +6,17 @@
 use std::collections::HashSet;
 
 use super::document::{ASKS, command_text, error_text};
+use super::form::Part;
 use super::ranking::{is_exploration, is_nod};
 use super::shelf::worth_running;
-use crate::evidence::language::steps::{overlaps, telling};
+use crate::evidence::language::steps::is_same_step;
 use crate::evidence::language::table::has_noun;
 use crate::evidence::read::files::is_scratch;
-use crate::evidence::text::one_line;
+use crate::evidence::text::{one_line, sentences};
 use crate::evidence::{CommandKind, CommandStatus, Evidence, NameKind, Named, Note, TaskStatus};
 
-/// A section of the page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Part {
-    Request,
-    Rules,
-    Agent,
-    State,
-    Open,
-    Next,
-    Files,
-    Commands,
-    Names,
-}
-
-impl Part {
-    pub(super) const ALL: [Part; 9] = [
-        Part::Request,
-        Part::Rules,
-        Part::Agent,
-        Part::State,
-        Part::Open,
-        Part::Next,
-        Part::Files,
-        Part::Commands,
-        Part::Names,
-    ];
-
-    pub(super) fn heading(self) -> &'static str {
-        match self {
-            Part::Request => "## Current request",
-            Part::Rules => "## Rules and decisions",
-            Part::Agent => "## Decisions of the agent",
-            Part::State => "## State",
-            Part::Open => "## Open problems",
-            Part::Next => "## Next steps",
-            Part::Files => "## Files",
-            Part::Commands => "## Commands",
-            Part::Names => "## Names",
-        }
-    }
-
-    /// The item as written on the page, with its line end: further lines are indented.
-    pub(super) fn item(self, text: &str) -> String {
-        let mut out = String::with_capacity(text.len() + 16);
-        for (i, line) in text.lines().enumerate() {
-            out.push_str(if i == 0 { "- " } else { "  " });
-            out.push_str(line.trim_end());
-            out.truncate(out.trim_end_matches(' ').len());
-            out.push('\n');
-        }
-        out
-    }
-}
+/// Most steps that are compared with each other.
+const MAX_STEPS: usize = 60;
 
 /// A line of the table of budgets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,11 +24,15 @@ pub(super) enum Share {
     Request,
     Task,
     Rules,
+    /// Requests between the task and the newest one.
+    Earlier,
     State,
     Open,
     Next,
     Files,
     Commands,
+    /// What look-ups found, and what earlier summaries note.
+    Background,
     Names,
 }
 
@@ -98,6 +52,8 @@ pub(super) struct Item {
     pub may_shorten: bool,
     /// Redundant if a request that is quoted whole contains it.
     pub unless_quoted: bool,
+    /// The name in it, which no other section need repeat.
+    pub name: String,
 }
 
 impl Item {
@@ -108,6 +64,9 @@ impl Item {
 
 /// The number of a message in the whole conversation.
 fn number(evidence: &Evidence, note: &Note) -> Option<usize> {
+    if note.is_reported {
+        return None;
+    }
     note.number.or_else(|| evidence.message_numbers.number(note.message))
 }
 
@@ -134,7 +93,17 @@ pub(super) fn candidates(evidence: &Evidence) -> Vec<Item> {
 
 fn item(part: Part, share: Share, place: (u64, usize), lead: String, text: &str) -> Item {
     let text = text.to_owned();
-    Item { part, share, place, lead, text, end: "", may_shorten: false, unless_quoted: false }
+    Item {
+        part,
+        share,
+        place,
+        lead,
+        text,
+        end: "",
+        may_shorten: false,
+        unless_quoted: false,
+        name: String::new(),
+    }
 }
 
 fn requests(evidence: &Evidence) -> Vec<Item> {
@@ -163,12 +132,12 @@ fn requests(evidence: &Evidence) -> Vec<Item> {
     if task.0 != newest.0 {
         found.push(one(task, "Task", Share::Task, 2));
     }
-    let earlier = all.iter().rev().filter(|(at, _)| *at != task.0 && *at != newest.0);
-    found.extend(
-        earlier
-            .enumerate()
-            .map(|(i, request)| one(*request, "Earlier", Share::Request, 1_000 - i.min(900) as u64)),
-    );
+    let is_answer = |note: &Note| evidence.answers.iter().any(|answer| answer.text.contains(&note.text));
+    let earlier = all.iter().rev().filter(|(at, note)| *at != task.0 && *at != newest.0 && !is_answer(note));
+    found.extend(earlier.enumerate().map(|(i, request)| Item {
+        unless_quoted: true,
+        ..one(*request, "Earlier", Share::Earlier, 1_000 - i.min(900) as u64)
+    }));
     found
 }
 
@@ -227,14 +196,14 @@ fn rules(evidence: &Evidence) -> Vec<Item> {
 
 fn next(evidence: &Evidence) -> Vec<Item> {
     let mut found: Vec<Item> = Vec::new();
-    let mut known: Vec<Vec<String>> = Vec::new();
+    let mut known: Vec<String> = Vec::new();
     let mut add = |text: String, words: &str| {
-        let words = telling(words);
-        if known.iter().any(|other| overlaps(&words, other) && overlaps(other, &words)) {
+        // The comparison is quadratic.
+        if known.len() >= MAX_STEPS || known.iter().any(|other| is_same_step(words, other)) {
             return;
         }
         let place = (found.len() as u64, 0);
-        known.push(words);
+        known.push(words.to_owned());
         found.push(item(Part::Next, Share::Next, place, String::new(), &text));
     };
     for (status, label) in [(TaskStatus::InProgress, "In progress: "), (TaskStatus::Blocked, "Blocked: ")] {
@@ -314,6 +283,22 @@ fn state(evidence: &Evidence) -> Vec<Item> {
                 command_text(last)
             ),
         );
+        let other = checks
+            .iter()
+            .rev()
+            .find(|run| (run.kind == CommandKind::Test) != (last.kind == CommandKind::Test));
+        if let Some(other) = other {
+            let label = if other.kind == CommandKind::Test { "Last test run" } else { "Last other check" };
+            add(
+                1,
+                0,
+                format!(
+                    "{label}{}: {}",
+                    preceded(&cited(evidence, &note_of(other.message))),
+                    command_text(other)
+                ),
+            );
+        }
         let root = evidence.root.as_deref().unwrap_or("");
         let changed = evidence.files.iter().filter(|file| {
             // A summary does not say in which order its facts came.
@@ -361,21 +346,41 @@ fn state(evidence: &Evidence) -> Vec<Item> {
     }
     let said = |label: &str, note: &Note, place: u64| {
         let lead = format!("{label}{}: \"", preceded(&cited(evidence, note)));
-        Item { end: "\"", may_shorten: true, ..item(Part::State, Share::State, (place, 0), lead, &note.text) }
+        let text = without_traces(&note.text);
+        Item { end: "\"", may_shorten: true, ..item(Part::State, Share::State, (place, 0), lead, &text) }
     };
     found.extend(evidence.last_state.iter().map(|note| said("Last said", note, 30_000)));
     for (at, note) in evidence.context.iter().enumerate().rev() {
-        let text = format!("Noted{}: {}", preceded(&cited(evidence, note)), note.text);
+        let lead = spaced(&cited(evidence, note));
         found.push(Item {
             may_shorten: true,
-            ..item(Part::State, Share::State, (20_000, at), String::new(), &text)
+            ..item(Part::Background, Share::Background, (0, at), lead, &note.text)
         });
     }
     found.extend(evidence.last_report.iter().map(|note| said("Last report", note, 29_999)));
-    if found.is_empty() && evidence.requests.is_empty() && !evidence.overview.is_empty() {
+    if found.is_empty()
+        && evidence.requests.is_empty()
+        && evidence.files.is_empty()
+        && !evidence.overview.is_empty()
+    {
         found.push(item(Part::State, Share::State, (0, 0), String::new(), &evidence.overview));
     }
     found
+}
+
+/// A text without its sentences that carry an id of a request or a trace, which mean nothing later.
+fn without_traces(text: &str) -> String {
+    let is_hex = |part: &str| part.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_trace = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let shape = word.split('-').map(str::len);
+        word.len() == 36 && shape.eq([8, 4, 4, 4, 12]) && word.split('-').all(is_hex)
+    };
+    let mut out = text.to_owned();
+    for sentence in sentences(text).filter(|sentence| sentence.split_whitespace().any(is_trace)) {
+        out = out.replacen(sentence, "", 1);
+    }
+    out.trim().to_owned()
 }
 
 fn commands(evidence: &Evidence) -> Vec<Item> {
@@ -386,7 +391,15 @@ fn commands(evidence: &Evidence) -> Vec<Item> {
         runs.filter(|(_, run)| run.outcome != CommandStatus::Rejected && run.kind >= CommandKind::Check);
     let mut found: Vec<Item> = Vec::new();
     let started = evidence.running.iter().filter_map(|note| note.text.split('`').nth(1)).map(str::to_owned);
-    for (place, run) in wanted.take(60) {
+    let is_open = |command: &str| {
+        evidence
+            .errors
+            .iter()
+            .any(|error| !error.is_resolved && error.subject.strip_prefix("$ ") == Some(command))
+    };
+    // A failure that is overcome says nothing of how things stand.
+    for (place, run) in wanted.filter(|(_, run)| !run.outcome.is_failure() || is_open(&run.command)).take(60)
+    {
         let command = worth_running(&run.command, root);
         if seen.insert(command.clone()) {
             let shown = crate::evidence::CommandRun { command, detail: None, ..run.clone() };
@@ -426,7 +439,7 @@ fn names(evidence: &Evidence) -> Vec<Item> {
             let text = one_line(phrase.unwrap_or(&name.phrase), 120);
             Item {
                 unless_quoted: true,
-                lead: String::new(),
+                name: name.text.clone(),
                 ..item(Part::Names, Share::Names, (place as u64, 0), String::new(), &text)
             }
         })

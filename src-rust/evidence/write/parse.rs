@@ -11,6 +11,7 @@ use super::document::{
 };
 use super::shelf::{ROOT_LABEL, files_of};
 use crate::evidence::commands::shell;
+use crate::evidence::language::corrections;
 use crate::evidence::language::cues;
 use crate::evidence::language::named;
 use crate::evidence::read::foreign::{Class, class_of};
@@ -103,7 +104,7 @@ fn without_bullet(line: &str) -> &str {
 fn note_of(message: usize, item: &str) -> Note {
     let (number, text) = numbered(item);
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).filter(|_| number.is_some());
-    Note { message, text: inner.unwrap_or(text).to_owned(), number }
+    Note { number, ..Note::new(message, inner.unwrap_or(text)) }
 }
 
 /// The number of `[7] …`.
@@ -178,7 +179,7 @@ fn from_items(items: Vec<(Under, String)>, message: usize) -> Evidence {
 fn item(found: &mut Evidence, class: Class, text: &str, message: usize) {
     let note = || note_of(message, text);
     let of_label =
-        |(number, text): (Option<usize>, &str)| Note { message, text: unquoted(text).to_owned(), number };
+        |(number, text): (Option<usize>, &str)| Note { number, ..Note::new(message, unquoted(text)) };
     match class {
         Class::Request | Class::Words => {
             let labels = ["Task", "Earlier", "Sent meanwhile"];
@@ -190,6 +191,9 @@ fn item(found: &mut Evidence, class: Class, text: &str, message: usize) {
         Class::Agent => found.decisions.push(note()),
         Class::Done | Class::Findings | Class::Names | Class::Context | Class::Drop | Class::Files => {
             state(found, class, text, message);
+        }
+        Class::Doing | Class::Blocked if text.starts_with("[open] ") => {
+            found.errors.push(error_of(message, text))
         }
         Class::Doing => found.tasks.push(task(message, text, TaskStatus::InProgress)),
         Class::Blocked => found.tasks.push(task(message, text, TaskStatus::Blocked)),
@@ -217,7 +221,9 @@ fn rule(found: &mut Evidence, text: &str, message: usize) {
         found.refusals.push(note);
     } else if note.text.contains(" → \"") {
         found.answers.push(note);
-    } else if note.number.is_some() && !cues::corrections(&note.text, &cues::said(&note.text), 1).is_empty() {
+    } else if note.number.is_some()
+        && !corrections::corrections(&note.text, &cues::said(&note.text), 1).is_empty()
+    {
         found.corrections.push(note);
     } else {
         found.constraints.push(note);
@@ -226,8 +232,10 @@ fn rule(found: &mut Evidence, text: &str, message: usize) {
 
 fn state(found: &mut Evidence, class: Class, text: &str, message: usize) {
     let of_label =
-        |(number, text): (Option<usize>, &str)| Note { message, text: unquoted(text).to_owned(), number };
-    if let Some((_, run)) = labelled(text, "Last check") {
+        |(number, text): (Option<usize>, &str)| Note { number, ..Note::new(message, unquoted(text)) };
+    let check =
+        ["Last check", "Last test run", "Last other check"].iter().find_map(|label| labelled(text, label));
+    if let Some((_, run)) = check {
         found.commands.extend(command_of(message, run));
     } else if let Some((_, paths)) = text
         .strip_prefix("Not checked since")
@@ -289,13 +297,12 @@ fn next(found: &mut Evidence, text: &str, message: usize) {
     } else if let Some(text) = text.strip_prefix("To do: ") {
         found.tasks.push(task(message, text, TaskStatus::Pending));
     } else if let Some((number, text)) = labelled(text, "Announced") {
-        found.announced = Some(Note { message, text: text.to_owned(), number });
-    } else if text.starts_with("Go on with the current request") {
+        found.announced = Some(Note { number, ..Note::new(message, text) });
     } else if let Some((number, rest)) = step_number(text) {
         let current = rest.strip_prefix(" (in progress): ");
         let text = current.or_else(|| rest.strip_prefix(": ")).unwrap_or(text);
         found.steps.push(step(Some(number), text, current.is_some()));
-    } else {
+    } else if !text.starts_with("Go on with the current request") {
         found.steps.push(step(None, text, false));
     }
 }
@@ -415,7 +422,7 @@ mod tests {
         assert!(!document[8..].contains("\n## Goal"));
         let found = parse(&document, 3);
         let expected = request.replace("</", "‹/");
-        assert_eq!(found.requests, [Note { message: 3, text: expected }]);
+        assert_eq!(found.requests, [Note::new(3, expected)]);
     }
 
     #[test]
@@ -450,12 +457,9 @@ mod tests {
         assert_eq!(texts(&found.constraints), ["Never push"]);
         assert_eq!(texts(&found.done), ["Parser"]);
         let tasks: Vec<_> = found.tasks.iter().map(|task| (task.text.as_str(), task.status)).collect();
-        let expected = [
-            ("Writer", TaskStatus::InProgress),
-            ("Access", TaskStatus::Blocked),
-            ("Docs", TaskStatus::Pending),
-        ];
+        let expected = [("Writer", TaskStatus::InProgress), ("Access", TaskStatus::Blocked)];
         assert_eq!(tasks, expected);
+        assert_eq!(found.steps.iter().map(|step| step.text.as_str()).collect::<Vec<_>>(), ["Docs"]);
         assert_eq!(found.errors.iter().map(|e| e.is_resolved).collect::<Vec<_>>(), [false, true]);
         assert_eq!(found.errors[1].subject, "Edit /a");
         assert_eq!(found.commands[0].outcome, CommandStatus::Failed(Some(1)));

@@ -1,7 +1,7 @@
 //! How paths are listed, and which requests and errors mean little.
 
-use crate::evidence::read::calls::file_action;
 use crate::evidence::read::files::common_root;
+use crate::evidence::read::tools::file_action;
 use crate::evidence::{ErrorSeen, Evidence};
 
 /// The style of file paths.

@@ -5,11 +5,12 @@
 //! (a callable of the user), so the number of calls is bounded: one for an item that enters, a few for one that is
 //! shortened, none for the long tail.
 
-use super::page::{Item, Part, Share, candidates};
+use super::form::{Form, Part};
+use super::page::{Item, Share, candidates};
 use super::shelf::Shelf;
 use crate::error::Result;
 use crate::evidence::Evidence;
-use crate::evidence::text::{cut_end, cut_whole};
+use crate::evidence::text::{cut_end, cut_whole, one_line};
 
 /// Shares of a page of 500, 1,000, 2,000 and 4,000 tokens.
 const SHARES: [(Share, [usize; 4]); 9] = [
@@ -25,16 +26,18 @@ const SHARES: [(Share, [usize; 4]); 9] = [
 ];
 const SIZES: [usize; 4] = [500, 1_000, 2_000, 4_000];
 /// The order in which what is left is given away.
-const SECOND_PASS: [Share; 9] = [
+const SECOND_PASS: [Share; 11] = [
     Share::Request,
     Share::Task,
     Share::Rules,
+    Share::Earlier,
     Share::Next,
     Share::Open,
     Share::State,
     Share::Files,
     Share::Commands,
     Share::Names,
+    Share::Background,
 ];
 /// Consecutive items of a section that do not fit before the rest is skipped.
 const MAX_MISFITS: usize = 5;
@@ -70,6 +73,7 @@ struct Taken {
 }
 
 struct Page<'e> {
+    form: Form,
     items: Vec<Item>,
     shelf: Shelf<'e>,
     taken: Vec<Taken>,
@@ -87,6 +91,14 @@ struct Page<'e> {
 /// # Errors
 /// Those of `count`.
 pub fn render(evidence: &Evidence, count: Count<'_>, max_tokens: usize) -> Result<String> {
+    render_as(Form::Page, evidence, count, max_tokens)
+}
+
+/// The summary in a form, as [`render`] writes it.
+///
+/// # Errors
+/// Those of `count`.
+pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: usize) -> Result<String> {
     let items = candidates(evidence);
     let shelf = Shelf::new(evidence);
     if items.is_empty() && shelf.len() == 0 {
@@ -94,6 +106,7 @@ pub fn render(evidence: &Evidence, count: Count<'_>, max_tokens: usize) -> Resul
     }
     let settled = vec![false; items.len()];
     let mut page = Page {
+        form,
         items,
         shelf,
         taken: Vec::new(),
@@ -147,8 +160,11 @@ impl Page<'_> {
                 continue;
             }
             let part = self.items[at].part;
-            let frame =
-                if self.opened.contains(&part) { 0 } else { count(&format!("\n{}\n", part.heading()))? };
+            let frame = if self.opened.contains(&part) {
+                0
+            } else {
+                count(&format!("\n{}\n", self.form.heading(part)))?
+            };
             priced += 1;
             match self.fitted(at, room.saturating_sub(frame), count)? {
                 Some(taken) => {
@@ -175,15 +191,14 @@ impl Page<'_> {
         let text =
             item.text.split_once("] \"").map_or(item.text.as_str(), |(_, rest)| rest.trim_end_matches('"'));
         let text = text.trim_end_matches(['.', '…']);
-        let is_names = item.part == Part::Names;
-        let own = text.rsplit(' ').next().unwrap_or(text);
         self.taken.iter().any(|taken| {
             let other = &self.items[taken.item];
-            match is_names {
-                true => taken.text.contains(own),
-                false => {
-                    other.part == Part::Request
-                        && super::super::text::one_line(&taken.text, usize::MAX).contains(text)
+            match item.share {
+                Share::Names => taken.text.contains(item.name.as_str()),
+                Share::Earlier => other.share == Share::Rules && taken.text.contains(text),
+                _ => {
+                    matches!(other.share, Share::Request | Share::Task)
+                        && one_line(&taken.text, usize::MAX).contains(text)
                 }
             }
         })
@@ -234,7 +249,9 @@ impl Page<'_> {
     fn fill_files(&mut self, room: usize, count: Count<'_>) -> Result<()> {
         let total = self.shelf.len();
         let room = (room + self.files.1).min(self.left + self.files.1);
-        let price = |shown: usize| count(&format!("\n{}\n{}", Part::Files.heading(), self.shelf.text(shown)));
+        let price = |shown: usize| {
+            count(&format!("\n{}\n{}", self.form.heading(Part::Files), self.shelf.text(shown, self.form)))
+        };
         if total == 0 || self.files.0 == total {
             return Ok(());
         }
@@ -263,12 +280,14 @@ impl Page<'_> {
 
     /// Drops the least valuable items.
     fn drop_last(&mut self, drops: usize) {
-        const VALUE: [Share; 9] = [
+        const VALUE: [Share; 11] = [
+            Share::Background,
             Share::Names,
             Share::Commands,
             Share::Files,
             Share::State,
             Share::Open,
+            Share::Earlier,
             Share::Next,
             Share::Rules,
             Share::Task,
@@ -294,18 +313,25 @@ impl Page<'_> {
 
     fn assemble(&self) -> String {
         let mut out = String::new();
-        for part in Part::ALL {
+        let mut above = "";
+        for &(part, heading) in self.form.sections() {
             let mut items: Vec<&Taken> =
                 self.taken.iter().filter(|taken| self.items[taken.item].part == part).collect();
-            let files = if part == Part::Files { self.shelf.text(self.files.0) } else { String::new() };
+            let files =
+                if part == Part::Files { self.shelf.text(self.files.0, self.form) } else { String::new() };
             if items.is_empty() && files.is_empty() {
                 continue;
             }
-            if !out.is_empty() {
-                out.push('\n');
+            if heading != above || heading.is_empty() {
+                if !out.is_empty() {
+                    out.push('\n');
+                }
+                out.push_str(heading);
+                if !heading.is_empty() {
+                    out.push('\n');
+                }
+                above = heading;
             }
-            out.push_str(part.heading());
-            out.push('\n');
             items.sort_by_key(|taken| self.items[taken.item].place);
             items.iter().for_each(|taken| out.push_str(&part.item(&taken.text)));
             out.push_str(&files);
@@ -319,7 +345,7 @@ impl Page<'_> {
         let framed = |text: &str| {
             format!(
                 "{}\n{}",
-                first.part.heading(),
+                self.form.heading(first.part),
                 first.part.item(&format!("{}{text}{}", first.lead, first.end))
             )
         };

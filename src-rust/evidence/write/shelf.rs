@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::form::Form;
 use crate::evidence::read::files::is_scratch;
 use crate::evidence::{Evidence, FileOp, FileTouched};
 
@@ -56,9 +57,12 @@ impl<'e> Shelf<'e> {
     }
 
     /// The section with its first `count` files; the others as counts by folder.
-    pub(super) fn text(&self, count: usize) -> String {
+    pub(super) fn text(&self, count: usize, form: Form) -> String {
         if count == 0 {
             return String::new();
+        }
+        if form == Form::Document {
+            return self.blocks(count);
         }
         let (shown, left) = self.files.split_at(count.min(self.files.len()));
         let mut out = String::new();
@@ -94,10 +98,30 @@ impl<'e> Shelf<'e> {
         }
         if !read.is_empty() {
             out.push_str(&format!("{READ}\n"));
-            self.grouped(&read, &mut out);
+            match read.len() <= MAX_LINES {
+                true => {
+                    read.iter().for_each(|file| out.push_str(&format!("- {}\n", self.listed(&file.path))))
+                }
+                false => self.grouped(&read, &mut out),
+            }
         }
         if !left.is_empty() {
             out.push_str(&self.counts(left));
+        }
+        out
+    }
+
+    /// Two lists of full paths.
+    fn blocks(&self, count: usize) -> String {
+        let mut out = String::new();
+        for (tag, is_modified) in [("read-files", false), ("modified-files", true)] {
+            let mut files =
+                self.files.iter().take(count).filter(|file| file.is_modified() == is_modified).peekable();
+            if files.peek().is_some() {
+                out.push_str(&format!("<{tag}>\n"));
+                files.for_each(|file| out.push_str(&format!("{}\n", file.path)));
+                out.push_str(&format!("</{tag}>\n"));
+            }
         }
         out
     }

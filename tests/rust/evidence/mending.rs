@@ -44,7 +44,8 @@ fn what_a_summary_lacks_is_appended_and_reads_back() {
     let paths: Vec<&str> = back.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, ["/repo/src/cli.rs", "/repo/tests/dry.rs", "/repo/old.rs"]);
     assert!(back.files.iter().all(|file| file.is_modified()));
-    assert_eq!(back.tasks.iter().map(|task| task.text.as_str()).collect::<Vec<_>>(), ["Docs", "Release"]);
+    assert_eq!(back.tasks.iter().map(|task| task.text.as_str()).collect::<Vec<_>>(), ["Docs"]);
+    assert_eq!(back.steps.iter().map(|step| step.text.as_str()).collect::<Vec<_>>(), ["Release"]);
     assert!(
         back.errors
             .iter()
@@ -243,7 +244,8 @@ fn what_a_user_writes_cannot_forge_a_section() {
         "{}",
         mended.text
     );
-    assert!(parse(&mended.text, 0).tasks.is_empty());
+    let back = parse(&mended.text, 0);
+    assert!(back.tasks.is_empty() && back.steps.is_empty());
 }
 
 #[test]

@@ -73,8 +73,8 @@ fn sessions(data: &Path) -> Vec<(String, Vec<String>, Format)> {
     sessions
 }
 
-/// Every path that an argument of a file tool names, searched folders excepted.
-fn paths_in_calls(transcript: &Transcript) -> BTreeSet<String> {
+/// Every path that an argument of a file tool names, searched folders excepted; relative ones are in the root.
+fn paths_in_calls(transcript: &Transcript, root: Option<&str>) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
     for part in transcript.parts.iter().filter(|part| part.kind == PartKind::ToolCall) {
         let name = part.name.as_ref().map_or("", |name| transcript.str(name)).to_lowercase();
@@ -85,7 +85,12 @@ fn paths_in_calls(transcript: &Transcript) -> BTreeSet<String> {
             let _ = with_document(transcript.str(&piece.span).as_bytes(), |node| {
                 for (key, value) in node.members().unwrap_or_default() {
                     if ["file_path", "path", "notebook_path"].contains(&key.as_str()) {
-                        paths.extend(value.with_text(|text, _| text.to_owned()));
+                        paths.extend(value.with_text(|text, _| {
+                            match root.filter(|_| !text.starts_with(['/', '~'])) {
+                                Some(root) => format!("{root}{}", text.trim_start_matches("./")),
+                                None => text.to_owned(),
+                            }
+                        }));
                     }
                 }
             });
@@ -109,7 +114,7 @@ fn documents_of_real_sessions_name_their_files() {
             let text = render(&found, &quarter, max_tokens).unwrap();
             assert!(quarter(&text).unwrap() <= max_tokens);
             let listed = listed(&text);
-            let paths = paths_in_calls(&transcript);
+            let paths = paths_in_calls(&transcript, found.root.as_deref());
             (named, called) = (named + paths.intersection(&listed).count(), called + paths.len());
             (shown, touched) = (shown + listed.len(), touched + found.files.len());
             show(&name, &text);
@@ -170,7 +175,7 @@ fn documents_of_real_dialogues_without_files_keep_what_was_asked_and_done() {
         let found = all(&transcript);
         let text = render(&found, &quarter, 800).unwrap();
         assert!(quarter(&text).unwrap() <= 800);
-        assert!(text.starts_with("## Goal\n- "), "{text}");
+        assert!(text.starts_with("## Current request\n- "), "{text}");
         assert!(found.last_state.is_some());
         actions += found.done.len();
         show("tau", &text);
@@ -196,7 +201,7 @@ fn documents_of_real_dialogues_without_files_keep_what_was_asked_and_done() {
         let found = anthropic(&messages);
         let text = render(&found, &quarter, 200).unwrap();
         let first = found.requests[0].text.clone();
-        assert!(text.contains(&first) && text.contains("Last state: "), "{text}");
+        assert!(text.contains(&first) && text.contains("Last said"), "{text}");
         (constraints, turns) = (constraints + found.constraints.len(), turns + messages.len());
         show("kdconv", &text);
     }
