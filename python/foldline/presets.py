@@ -364,16 +364,12 @@ class _SessionSummary:
     HEADING = re.compile(r"\A#{1,6} Session Summary\b[^\n]*(\n|\Z)")
 
     def messages(self, text: str, request: StrategyRequest, following: Message | None) -> Sequence[Message]:
+        del following
         heading = f"{SESSION_SUMMARY} (Compaction Round {request.round})"
         body = self.HEADING.sub("", text.strip(), count=1).strip()
         # These require a user message first.
         role = "user" if request.format in _USER_FIRST else "assistant"
-        told = message_of(role, f"{heading}\n\n{body}", request.format)
-        is_users = following is not None and following.get("role") != "assistant"
-        if request.format == "bedrock_converse" and is_users:
-            # It rejects two messages of the user in a row.
-            return [told, message_of("assistant", UNDERSTOOD, request.format)]
-        return [told]
+        return [message_of(role, f"{heading}\n\n{body}", request.format)]
 
     def text(self, message: Message) -> str | None:
         if message.get("role") not in ("assistant", "model", "user"):
@@ -382,8 +378,11 @@ class _SessionSummary:
         return self.HEADING.sub("", text, count=1).strip() if text.startswith(SESSION_SUMMARY) else None
 
     def is_rest(self, message: Message) -> bool:
-        is_block = isinstance(message.get("content"), list)
-        return is_block and message.get("role") == "assistant" and text_of(message) == UNDERSTOOD
+        # Only at Bedrock, whose blocks have no type, does a filler follow the summary.
+        content = message.get("content")
+        first = content[0] if isinstance(content, list) and content else None
+        is_bedrock = isinstance(first, Mapping) and "type" not in first
+        return is_bedrock and message.get("role") == "assistant" and text_of(message) == UNDERSTOOD
 
 
 def _behind(mark: str, text: str) -> str | None:

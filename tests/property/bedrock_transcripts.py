@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .transcripts import AnthropicWriter, Dict, Pending, Step, arguments, text
+from .transcripts import AnthropicWriter, Dict, Pending, Step, text
 
 
 class BedrockWriter(AnthropicWriter):
@@ -61,7 +61,7 @@ class BedrockWriter(AnthropicWriter):
         if step.b % 4 == 0:
             content.append({"text": text(step.b, step.size)})
         elif step.b % 4 == 1:
-            content = [{"json": arguments(step.a, step.size % 40)}]
+            content = [{"json": {"rows": [text(step.a, step.size % 40), {}], "n": step.size, "ok": True}}]
         elif step.b == 7 and not self.valid:
             content = []
         fails = step.a % 5 == 0 and not (self.valid and not step.size)

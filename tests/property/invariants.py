@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from reference.model import read, with_results
+from reference.model import BEDROCK, read, with_results
 from reference.planner import CLEARED, MARKER, Keep, Planned
 from reference.rules import Rules
 from reference.validity import validate
@@ -61,11 +61,18 @@ def kept_of(plan: Any) -> list[int]:
 
 def fold(plan: Any, sample: Sample) -> tuple[list[Any], Any]:
     """The folded messages without the summary, and the summary message if there is one."""
-    folded = list(plan.apply(sample.messages, summary=SUMMARY))
+    folded = [message for message in plan.apply(sample.messages, summary=SUMMARY) if not is_filler(message, sample)]
     if not plan.cut:
         return folded, None
     place = place_of_summary(plan, sample)
     return folded[:place] + folded[place + 1 :], folded[place]
+
+
+def is_filler(message: Any, sample: Sample) -> bool:
+    """Whether a message stands between two of one side, at a provider that requires that they take turns."""
+    texts = {"user": "Go on.", "assistant": "Understood."}
+    is_one = sample.format == BEDROCK and message["content"] == [{"text": texts.get(message["role"])}]
+    return is_one and not any(message is old for old in sample.messages)
 
 
 def place_of_summary(plan: Any, sample: Sample) -> int:
@@ -251,7 +258,11 @@ def idempotent(fl: Any, sample: Sample, keep: Keep) -> bool:
         return False
     _, summary = fold(plan, sample)
     size = sample.price.message(read([summary], sample.format)[0]) if summary else 0
-    sample = replace(sample, summary_tokens=size + 4)  # a label may grow with its range
+    # A label may grow with its range; where the sides take turns, fillers are part of the reserve.
+    filler = {"role": "assistant", "content": [{"text": "Understood."}]}
+    fillers = 2 + 2 * len(sample.messages) if sample.format == BEDROCK else 0
+    spare = fillers * sample.price.message(read([filler], BEDROCK)[0])
+    sample = replace(sample, summary_tokens=size + 4 + spare)
     plan = ask(fl, sample, keep)
     if not is_plan(fl, plan) or not plan:
         return False
@@ -260,8 +271,9 @@ def idempotent(fl: Any, sample: Sample, keep: Keep) -> bool:
     if summary and sample.price.message(read([summary], sample.format)[0]) > sample.summary_tokens:
         return False
     of_summary, kept = place_of_summary(plan, sample), kept_of(plan)
-    shift = 1 if plan.cut else 0
-    place = {old: new + (shift if new >= of_summary else 0) for new, old in enumerate(kept)}
+    summary = of_summary if plan.cut else None
+    given = [new for new, message in enumerate(folded) if new != summary and not is_filler(message, sample)]
+    place = dict(zip(kept, given, strict=True))
     pins = tuple(place[index] for index in sample.pins)
     again = ask(fl, replace(sample, messages=folded, pins=pins), keep)
     assert is_plan(fl, again)

@@ -25,6 +25,7 @@ NESTED: Final[tuple[Json, ...]] = (
     {"type": "tool_use", "id": "nested", "name": "nested", "input": {"a": "nested"}, "text": "nested"},
     {"type": "tool_result", "tool_use_id": "nested", "content": "nested"},
     {"functionCall": {"name": "nested", "args": {"a": "nested"}}},
+    {"toolUse": {"toolUseId": "nested", "name": "nested", "input": {"a": "nested"}}},
     {"type": "function_call", "call_id": "nested", "name": "nested", "arguments": "{}", "text": "nested"},
     {"id": "nested", "type": "function", "function": {"name": "nested", "arguments": "{}"}},
 )
@@ -62,7 +63,7 @@ VALUES: Final[tuple[Json, ...]] = (
 HOLDERS: Final = ("data", "kwargs", "messages", "Messages")
 
 #: Keys of ids, in every dialect.
-IDS: Final = frozenset({"id", "tool_call_id", "tool_use_id", "call_id", "toolCallId", "tool_call_ids"})
+IDS: Final = frozenset({"id", "tool_call_id", "tool_use_id", "call_id", "toolCallId", "toolUseId", "tool_call_ids"})
 
 #: Ids that are odd: repeated, with characters that an API refuses, numbers, empty.
 ODD_IDS: Final[tuple[Json, ...]] = ("a b", "a b", "é", 5, 5, 7.5, "", None, "x" * 90, ["a", "b"], {"a": 1}, True)

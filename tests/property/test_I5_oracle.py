@@ -75,8 +75,10 @@ def test_I5_detected_format(fl: Any, format: str) -> None:
     """If the messages determine their format, "auto" plans like the named format."""
     telling = ("tool_calls", "tool_use", "tool_result", "tool_call_id", "thinking", "call_id", "'parts'", "reasoning")
     telling += ("toolName", "'type': 'human'", "'type': 'ai'", "'origin'", "'Origin'")
-    for sample, keep in seeded(60, "auto"):
-        if sample.format == format and any(word in str(sample.messages) for word in telling):
+    own = {"mistral": ("'thinking': [",), "cohere": ("tool_plan", "'document'")}
+    for sample, keep in seeded(120, "auto"):
+        words = own.get(format, telling)
+        if sample.format == format and any(word in str(sample.messages) for word in words):
             named, found = ask(fl, sample, keep), ask(fl, replace(sample, format="auto"), keep)
             assert found.floor == named.floor
             if is_plan(fl, named):

@@ -115,7 +115,7 @@ def test_trim_equals_brute_force_seeded(fl: Any) -> None:
 @pytest.mark.parametrize("valid", [True, False])
 def test_what_trim_returns_is_valid_if_the_input_was(fl: Any, valid: bool) -> None:
     relevant = 0
-    for rng, sample, options in drawn(600, f"trim-valid-{valid}", valid=valid, formats=SENT):
+    for rng, sample, options in drawn(800, f"trim-valid-{valid}", valid=valid, formats=SENT):
         if fl.validate(sample.messages, sample.provider):
             continue
         for budget in budgets(rng, sample, expected(sample, 0, options).floor):

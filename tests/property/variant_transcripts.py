@@ -103,6 +103,11 @@ class AiSdkUiWriter(LibraryWriter):
 class MistralWriter(OpenAIWriter):
     """Writes messages of Mistral's API: thinking in the content, ids of nine characters."""
 
+    def head(self, size: int) -> None:
+        """System texts: there is no role developer."""
+        for number in range(size):
+            self.add("system", text(0, 30 + number))
+
     def new_id(self, step: Step, number: int) -> str:
         """Nine letters and digits."""
         return (super().new_id(step, number).replace("_", "") + "0" * 9)[:9]
@@ -113,9 +118,22 @@ class MistralWriter(OpenAIWriter):
         thinking = [{"type": "thinking", "thinking": chunks, "closed": True}] if step.a % 2 else []
         self.add("assistant", [*thinking, {"type": "text", "text": text(step.a, step.size)}])
 
+    def anonymous_call(self, step: Step) -> None:
+        """Every call has an id."""
+        self.calls(step)
+
+    def anonymous_result(self, step: Step) -> None:
+        """A late answer instead."""
+        self.answer_one(step)
+
 
 class CohereWriter(OpenAIWriter):
     """Writes messages of Cohere's API: plans before calls, results as documents."""
+
+    def head(self, size: int) -> None:
+        """System texts: there is no role developer."""
+        for number in range(size):
+            self.add("system", text(0, 30 + number))
 
     def assistant(self, step: Step) -> None:
         """Text, sometimes after thinking."""
@@ -136,3 +154,11 @@ class CohereWriter(OpenAIWriter):
             data: Any = last["content"] if step.a % 2 else {"rows": [last["content"]]}
             last["content"] = [{"type": "document", "document": {"id": "1", "data": data}}]
             last.pop("name", None)
+
+    def anonymous_call(self, step: Step) -> None:
+        """Every call has an id."""
+        self.calls(step)
+
+    def anonymous_result(self, step: Step) -> None:
+        """A late answer instead."""
+        self.answer_one(step)

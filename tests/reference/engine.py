@@ -15,7 +15,22 @@ from . import extras
 from .counters import HEURISTICS, Counter, Pieces, exact
 from .extras import Decided
 from .libraries import summary_of
-from .model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, SHAREGPT, RawMessage, read
+from .model import (
+    AI_SDK,
+    AI_SDK_UI,
+    ANTHROPIC,
+    BEDROCK,
+    COHERE,
+    GEMINI,
+    GENT,
+    LANGCHAIN,
+    MISTRAL,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    SHAREGPT,
+    RawMessage,
+    read,
+)
 from .planner import Infeasible as NothingFits
 from .planner import Keep, Planned, Planner, applied
 from .rules import SUMMARY_LABEL
@@ -40,11 +55,18 @@ def sniff(messages: Sequence[RawMessage]) -> str:
     if any("toolCalls" in message or "'tool-" in str(message.get("content")) for message in messages):
         return AI_SDK
     if any("parts" in message for message in messages):
-        return GEMINI
+        typed = any("type" in part for message in messages for part in message.get("parts") or () if part)
+        return AI_SDK_UI if typed else GEMINI
+    if any("tool_plan" in message for message in messages):
+        return COHERE
     if any("type" in message for message in messages):
         return OPENAI_RESPONSES
     contents = [message.get("content") for message in messages]
     blocks = [block for content in contents if isinstance(content, list) for block in content]
+    if any("type" not in block for block in blocks):
+        return BEDROCK
+    if any(isinstance(block.get("thinking"), list) for block in blocks):
+        return MISTRAL
     return ANTHROPIC if any(block["type"].endswith(ANTHROPIC_ENDINGS) for block in blocks) else OPENAI_CHAT
 
 

@@ -45,8 +45,9 @@ def _ui_part(part: Mapping[str, Any]) -> Part:
 def _tool(tool: Mapping[str, Any], named: str | None, given: str, got: str) -> list[Part]:
     """The call of a part, and its result if its state has one."""
     name = tool.get("toolName") or named or ""
-    given_value = tool.get(given, "")
-    call = Call(tool.get("toolCallId"), name, compact(given_value) if given in tool else "")
+    value = tool.get(given, "")
+    # A value is JSON, even if it is a text.
+    call = Call(tool.get("toolCallId"), name, compact(value) if isinstance(value, str) and value else value)
     state = tool.get("state")
     if state in ("output-available", "result"):
         content = tool.get(got)

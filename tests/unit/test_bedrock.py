@@ -169,8 +169,6 @@ def test_a_stored_request_has_its_tools_and_system_text(tmp_path: Path) -> None:
     model = fl.TokenCounter.for_model("claude-sonnet-4-5")
     counts = [model.count_messages(talk(2), tools=given).total for given in (tools, [anthropic])]
     assert counts[0] == counts[1] > model.count_messages(talk(2)).total
-    (listed,) = EXACT.count_transcripts(path.read_bytes()).totals
-    assert listed > EXACT.count_messages(talk(2)).total
 
 
 # --- pairs ------------------------------------------------------------------------------------------------
@@ -400,7 +398,7 @@ def test_presets_fold_converse(name: str) -> None:
     messages = talk(30, 1, 60)
     options: dict[str, Any] = {
         "layer": {"model_context_limit": 12_000},
-        "budgeted": {"context_limit": 20_000},
+        "budgeted": {"context_limit": 40_000},
         "reserve": {"context_window": 9_000, "reserve_tokens": 4_000, "keep_recent_tokens": 800},
         "gent": {},
     }[name]

@@ -20,7 +20,7 @@ from unit.samples import (
     user,
 )
 
-PLAIN = ("openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "bedrock_converse")
+PLAIN = ("openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "bedrock_converse", "ai_sdk_ui")
 TOOL_CALL = {"type": "tool-call", "toolCallId": "a", "toolName": "go", "args": {}}
 TOOL_RESULT = {"type": "tool-result", "toolCallId": "a", "toolName": "go", "result": 1}
 

@@ -22,13 +22,13 @@ MISTRAL: Final = [
     openai_result(content="a token"),
     user("Thanks."),
 ]
-"""Mistral writes OpenAI chat, with its thinking as a list of chunks within the content."""
+"""As OpenAI chat, with thinking as a list of chunks within the content."""
 
 
 def test_a_request_of_mistral_is_read() -> None:
-    assert fl.detect_format(MISTRAL).format == "openai_chat"
+    assert fl.detect_format(MISTRAL).format == "mistral"
     counts = COUNTER.count_messages(MISTRAL)
-    assert counts.kind == "estimated"
+    assert counts.kind == "exact"
     assert min(counts.per_message[1:3]) > COUNTER.count(CHUNKS[0]["text"])
     assert fl.validate(MISTRAL, "openai") == []
     folded = fl.plan(MISTRAL, fl.KeepMessages(3)).apply(MISTRAL, "So far.")

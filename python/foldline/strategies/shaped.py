@@ -138,12 +138,19 @@ class Shaped(BaseStrategy):
         """The outcome with new messages in the shape, and all others the caller's own."""
         new: list[Any] = []
         sources: list[int | None] = []
-        edited = set(outcome.edited)
+        edited, is_placed = set(outcome.edited), False
         for place, source in enumerate(outcome.sources):
             if source is not None:
                 new.append(outcome.messages[place] if source in edited else messages[source])
                 sources.append(source)
                 continue
+            if is_placed:
+                # A filler between two messages of one side, unless the shape ends with one.
+                if outcome.messages[place].get("role") != new[-1].get("role"):
+                    new.append(outcome.messages[place])
+                    sources.append(None)
+                continue
+            is_placed = True
             behind = outcome.messages[place + 1] if place + 1 < len(outcome.messages) else None
             stands = list(self.shape.messages(outcome.summary, request, behind))
             if not stands:

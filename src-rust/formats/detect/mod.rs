@@ -72,7 +72,7 @@ const COHERE: FormatSet = FormatSet::of(Format::Cohere);
 const CHAT_LIKE: FormatSet = CHAT.or(Format::Mistral).or(Format::Cohere);
 /// The dialects of a message that has no feature but its role.
 const PLAIN: FormatSet =
-    FormatSet(OPENAI.0 | ANTHROPIC.0 | GEMINI.0 | PI.0 | AI_SDK.0 | BEDROCK.0 | CHAT_LIKE.0);
+    FormatSet(OPENAI.0 | ANTHROPIC.0 | GEMINI.0 | PI.0 | AI_SDK.0 | AI_SDK_UI.0 | BEDROCK.0 | CHAT_LIKE.0);
 
 /// The feature that decided the dialect of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

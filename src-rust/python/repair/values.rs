@@ -654,6 +654,8 @@ impl<'py> Making<'_, 'py> {
                 (if output.is_some() { output } else { field(found, "tools")? }, None)
             }
             Provider::Bedrock => match field(found, "toolResult")?.filter(is_dict) {
+                // Without content it is what stands in its place.
+                Some(result) if field(&result, "content")?.is_none() => (self.odd_result(&result), None),
                 Some(result) => (field(&result, "content")?, None),
                 None => (Some(found.clone()), None),
             },
@@ -676,6 +678,13 @@ impl<'py> Making<'_, 'py> {
             }
         }
         Ok(())
+    }
+
+    /// A result of Bedrock with members that it does not have.
+    fn odd_result(&self, result: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+        let members = PyNode::of(result.clone()).members().unwrap_or_default();
+        let is_known = |key: &str| matches!(key, "toolUseId" | "status" | "type" | "content");
+        members.iter().any(|(key, _)| !is_known(key)).then(|| result.clone())
     }
 
     /// The text of a Gemini response: its only member if that is a text, otherwise all of it. Without a response it is

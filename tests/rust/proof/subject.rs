@@ -101,7 +101,7 @@ impl Subject {
             whole_turns: false,
             clear: true,
             shorten: true,
-            filler_tokens: 0,
+            filler_tokens: [0; 2],
         };
         trim_input(&input, options, None, &mut || true).unwrap()
     }
