@@ -80,7 +80,11 @@ fn is_word(c: char) -> bool {
 /// The characters of `\w` beyond letters, numbers and the underscore.
 fn is_mark_or_connector(c: char) -> bool {
     unicode_normalization::char::is_combining_mark(c)
-        || matches!(c, '\u{203f}' | '\u{2040}' | '\u{2054}' | '\u{fe33}' | '\u{fe34}' | '\u{fe4d}'..='\u{fe4f}' | '\u{ff3f}')
+        || matches!(
+            c,
+            '\u{203f}' | '\u{2040}' | '\u{2054}' | '\u{fe33}' | '\u{fe34}' | '\u{fe4d}'
+                ..='\u{fe4f}' | '\u{ff3f}'
+        )
         || matches!(c, '\u{200c}' | '\u{200d}')
 }
 
@@ -127,7 +131,10 @@ mod tests {
         let left = AddedToken { strips_left: true, ..token("L") };
         let right = AddedToken { strips_right: true, ..token("R") };
         let text = |part: &str| Some(part.to_owned());
-        assert_eq!(parts(vec![left, right], "a \n L b R  c"), [text("a"), None, text(" b "), None, text("c")]);
+        assert_eq!(
+            parts(vec![left, right], "a \n L b R  c"),
+            [text("a"), None, text(" b "), None, text("c")]
+        );
     }
 
     #[test]

@@ -193,18 +193,20 @@ pub(crate) fn read(file: &[u8]) -> Result<Draft> {
         }
         "gpt2" => {
             let name = text("pre");
-            let (pattern, ignore_merges) =
-                pattern_of(name).ok_or_else(|| unsupported(&format!("the split pattern {name:?} of GGUF")))?;
+            let (pattern, ignore_merges) = pattern_of(name)
+                .ok_or_else(|| unsupported(&format!("the split pattern {name:?} of GGUF")))?;
             let merges: Vec<(&str, &str)> = texts("merges")?
                 .into_iter()
                 .map(|merge| merge.split_once(' ').ok_or_else(|| bad("a merge of other than two tokens")))
                 .collect::<Result<_>>()?;
-            let added = tokens.iter().enumerate().filter(|(id, _)| kind(*id) != NORMAL).map(|(id, token)| AddedToken {
-                content: (*token).to_owned(),
-                is_special: matches!(kind(id), CONTROL | 2) || kind(id) != USER_DEFINED,
-                strips_left: false,
-                strips_right: false,
-                is_word: false,
+            let added = tokens.iter().enumerate().filter(|(id, _)| kind(*id) != NORMAL).map(|(id, token)| {
+                AddedToken {
+                    content: (*token).to_owned(),
+                    is_special: matches!(kind(id), CONTROL | 2) || kind(id) != USER_DEFINED,
+                    strips_left: false,
+                    strips_right: false,
+                    is_word: false,
+                }
             });
             let steps = Steps { pattern: Some(pattern), prefix: Prefix::Never, is_composed: false };
             let entries: Vec<(&str, u32)> = tokens.iter().copied().zip(0..).collect();

@@ -260,11 +260,15 @@ pub(crate) fn build(
             Some((chars.next().filter(|_| chars.next().is_none())?, *id))
         })
         .collect();
-    let spelled = |token: &str| token.chars().map(|c| characters.get(&c).copied()).collect::<Option<Vec<Id>>>();
+    let spelled =
+        |token: &str| token.chars().map(|c| characters.get(&c).copied()).collect::<Option<Vec<Id>>>();
     if model.entries.iter().any(|(token, _)| token.len() > MOST_LETTERS) {
         return Err(unsupported("a token of more than 1,024 bytes"));
     }
-    let longer = model.entries.iter().filter_map(|(token, id)| Some((*id, spelled(token).filter(|ids| ids.len() > 1)?)));
+    let longer = model
+        .entries
+        .iter()
+        .filter_map(|(token, id)| Some((*id, spelled(token).filter(|ids| ids.len() > 1)?)));
     let merged = reachable(&merges, longer)?;
     let named = |id: Id| by_id.get(id as usize).copied().flatten().unwrap_or_default();
     let (tokens, proof, cuts) = match steps.pattern {

@@ -141,32 +141,34 @@ mod tests {
     fn lists() -> impl Strategy<Value = (Vec<(Id, Id, Id)>, Vec<Vec<Id>>, Vec<Id>)> {
         let index = || any::<prop::sample::Index>();
         let choices = prop::collection::vec((index(), index(), any::<bool>()), 0..14);
-        (choices, prop::collection::vec(0..3_u32, 0..24), any::<u64>()).prop_map(|(choices, text, mut seed)| {
-            let mut tokens: Vec<Vec<Id>> = (0..3).map(|id| vec![id]).collect();
-            let mut merges = Vec::new();
-            for (a, b, all) in choices {
-                let known = tokens.len();
-                let (a, b) = (a.index(known), b.index(known));
-                let joined = [&*tokens[a], &*tokens[b]].concat();
-                if tokens.contains(&joined) {
-                    continue;
-                }
-                let id = known as Id;
-                merges.push((a as Id, b as Id, id));
-                for other in (0..known).flat_map(|x| (0..known).map(move |y| (x, y))).filter(|_| all) {
-                    if other != (a, b) && [&*tokens[other.0], &*tokens[other.1]].concat() == joined {
-                        merges.push((other.0 as Id, other.1 as Id, id));
+        (choices, prop::collection::vec(0..3_u32, 0..24), any::<u64>()).prop_map(
+            |(choices, text, mut seed)| {
+                let mut tokens: Vec<Vec<Id>> = (0..3).map(|id| vec![id]).collect();
+                let mut merges = Vec::new();
+                for (a, b, all) in choices {
+                    let known = tokens.len();
+                    let (a, b) = (a.index(known), b.index(known));
+                    let joined = [&*tokens[a], &*tokens[b]].concat();
+                    if tokens.contains(&joined) {
+                        continue;
                     }
+                    let id = known as Id;
+                    merges.push((a as Id, b as Id, id));
+                    for other in (0..known).flat_map(|x| (0..known).map(move |y| (x, y))).filter(|_| all) {
+                        if other != (a, b) && [&*tokens[other.0], &*tokens[other.1]].concat() == joined {
+                            merges.push((other.0 as Id, other.1 as Id, id));
+                        }
+                    }
+                    tokens.push(joined);
                 }
-                tokens.push(joined);
-            }
-            // Half of the lists stay in order.
-            for at in (1..merges.len()).rev().filter(|_| seed & 1 != 0) {
-                seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1) | 1;
-                merges.swap(at, (seed >> 33) as usize % (at + 1));
-            }
-            (merges, tokens, text)
-        })
+                // Half of the lists stay in order.
+                for at in (1..merges.len()).rev().filter(|_| seed & 1 != 0) {
+                    seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1) | 1;
+                    merges.swap(at, (seed >> 33) as usize % (at + 1));
+                }
+                (merges, tokens, text)
+            },
+        )
     }
 
     proptest! {

@@ -22,12 +22,17 @@ pub(crate) fn pattern_of(text: &str) -> Option<Pattern> {
     let text = text.replace('\r', r"\r").replace('\n', r"\n");
     let contraction = CONTRACTIONS.trim_end_matches('|');
     let words = |end: &str| format!("{CAPITALS}*{SMALL}+{end}|{CAPITALS}+{SMALL}*{end}|");
-    let o200k = |end: &str, numbers: &str| {
-        format!(r"{}{numbers}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*{SPACES}", words(end))
-    };
+    let o200k =
+        |end: &str, numbers: &str| format!(r"{}{numbers}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*{SPACES}", words(end));
     let known = [
-        (r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+".to_owned(), Pattern::Gpt2),
-        (format!(r"{CONTRACTIONS}[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,3}}{SIGNS}{SPACES}"), Pattern::Llama3),
+        (
+            r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+".to_owned(),
+            Pattern::Gpt2,
+        ),
+        (
+            format!(r"{CONTRACTIONS}[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,3}}{SIGNS}{SPACES}"),
+            Pattern::Llama3,
+        ),
         (format!(r"{CONTRACTIONS}[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{SIGNS}{SPACES}"), Pattern::Qwen2),
         (
             format!(
@@ -85,7 +90,10 @@ fn text<'v>(step: &'v Value, path: &[&str]) -> &'v str {
 /// Whether the matches of a split become pieces, and so does the text between them.
 fn is_isolating(step: &Value) -> bool {
     // "Removed" with "invert" drops the text between the matches: these patterns leave none.
-    matches!((text(step, &["behavior"]), flag(step, "invert", false)), ("Isolated", false) | ("Removed", true))
+    matches!(
+        (text(step, &["behavior"]), flag(step, "invert", false)),
+        ("Isolated", false) | ("Removed", true)
+    )
 }
 
 /// Reads the normalizer and the pre-tokenizer of a `tokenizer.json`.
@@ -101,7 +109,9 @@ pub(crate) fn steps(normalizer: &Value, pre_tokenizer: &Value) -> Result<Steps> 
     for step in before {
         match kind(step) {
             "NFC" if !marks_spaces => steps.is_composed = true,
-            "Prepend" if text(step, &["prepend"]) == "\u{2581}" && !marks_spaces => steps.prefix = Prefix::Always,
+            "Prepend" if text(step, &["prepend"]) == "\u{2581}" && !marks_spaces => {
+                steps.prefix = Prefix::Always
+            }
             "Replace"
                 if text(step, &["pattern", "String"]) == " " && text(step, &["content"]) == "\u{2581}" =>
             {

@@ -30,7 +30,7 @@ fn next_number() -> usize {
 }
 
 /// What is still to be shown of a vocabulary before it counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
     /// Nothing: a piece that is a token is one token.
     Given,
@@ -44,6 +44,8 @@ pub(crate) enum Proof {
     Merged {
         /// Its place.
         from: usize,
+        /// Lengths of runs of spaces that have one rank in the file, the last. Their ranks here must give the same.
+        runs: Vec<usize>,
     },
 }
 
@@ -75,7 +77,10 @@ impl Draft {
                     return Err(unsupported("a token that is reached by other merges than its own"));
                 }
             }
-            Proof::Merged { from } => {
+            Proof::Merged { from, runs } => {
+                if !runs.is_empty() && (1..=LONGEST_RUN).any(|len| !is_run_counted(&vocab, &runs, len)) {
+                    return Err(unsupported("a model with runs of one score"));
+                }
                 let count = self.tokens.len();
                 let is_kept = |(at, token): &(usize, Vec<u8>)| *at < from || is_merged(&vocab, token);
                 let kept = self.tokens.into_iter().enumerate().filter(is_kept);
@@ -94,6 +99,19 @@ impl Draft {
             normalized: AddedTokens::new(self.normalized)?,
         })
     }
+}
+
+/// Runs of spaces up to this length are compared. Both ways of merging split a longer run into runs of the longest
+/// piece, of 16 spaces in known models, and a rest, so that their counts repeat.
+const LONGEST_RUN: usize = 160;
+
+/// Whether a run of spaces has the count that merging the leftmost of all pairs gives.
+fn is_run_counted(vocab: &Vocab, runs: &[usize], len: usize) -> bool {
+    let mut parts = vec![1; len];
+    while let Some(at) = parts.windows(2).position(|pair| runs.contains(&(pair[0] + pair[1]))) {
+        parts[at] += parts.remove(at + 1);
+    }
+    merge::count(vocab, Engine::fastest(), &vec![b' '; len], &mut |_| true) == Some(parts.len())
 }
 
 /// The tables of tokens in the order of their ranks.

@@ -166,7 +166,8 @@ mod tests {
     fn every_name_finds_itself_and_its_encoding_exists() {
         for model in all() {
             assert_eq!(lookup(&model.name).map(|found| found.name), Some(model.name.clone()));
-            let counts = Encoding::get(&model.encoding).is_some() || Vocabulary::get(&model.encoding).is_some();
+            let counts =
+                Encoding::get(&model.encoding).is_some() || Vocabulary::get(&model.encoding).is_some();
             assert!(counts, "{}", model.name);
             assert_eq!(name::normalized(&model.name), model.name);
         }

@@ -78,7 +78,9 @@ fn distilled(name: &str) -> Option<&'static str> {
         Some("llama-3.3")
     } else if size.contains("qwen3") || size.starts_with(":8b") {
         Some("qwen3")
-    } else if size.contains("distill-qwen") || [":1.5b", ":7b", ":14b", ":32b"].iter().any(|s| size.starts_with(s)) {
+    } else if size.contains("distill-qwen")
+        || [":1.5b", ":7b", ":14b", ":32b"].iter().any(|s| size.starts_with(s))
+    {
         Some("qwen2.5")
     } else {
         None

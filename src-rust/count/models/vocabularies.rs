@@ -26,8 +26,14 @@ const fn vocabulary(name: &'static str, repositories: &'static [&'static str]) -
 
 /// Every vocabulary.
 pub(super) static VOCABULARIES: &[Vocabulary] = &[
-    vocabulary("qwen2.5", &["Qwen/Qwen2.5-72B-Instruct", "Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-Coder-32B-Instruct"]),
-    vocabulary("qwen3", &["Qwen/Qwen3-32B", "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-Coder-30B-A3B-Instruct"]),
+    vocabulary(
+        "qwen2.5",
+        &["Qwen/Qwen2.5-72B-Instruct", "Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-Coder-32B-Instruct"],
+    ),
+    vocabulary(
+        "qwen3",
+        &["Qwen/Qwen3-32B", "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-Coder-30B-A3B-Instruct"],
+    ),
     vocabulary("qwen3.5", &["Qwen/Qwen3.5-27B", "Qwen/Qwen3.5-9B"]),
     vocabulary("llama-2", &["meta-llama/Llama-2-7b-chat-hf", "meta-llama/Llama-2-70b-chat-hf"]),
     vocabulary(
@@ -43,7 +49,10 @@ pub(super) static VOCABULARIES: &[Vocabulary] = &[
         "llama-4",
         &["meta-llama/Llama-4-Scout-17B-16E-Instruct", "meta-llama/Llama-4-Maverick-17B-128E-Instruct"],
     ),
-    vocabulary("deepseek-v3", &["deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-R1", "deepseek-ai/DeepSeek-V3.1"]),
+    vocabulary(
+        "deepseek-v3",
+        &["deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-R1", "deepseek-ai/DeepSeek-V3.1"],
+    ),
     vocabulary("deepseek-v4", &["deepseek-ai/DeepSeek-V4"]),
     vocabulary("gemma-2", &["google/gemma-2-9b-it", "google/gemma-2-27b-it"]),
     vocabulary("gemma-3", &["google/gemma-3-27b-it", "google/gemma-3-4b-it", "google/gemma-3-1b-it"]),
@@ -52,7 +61,10 @@ pub(super) static VOCABULARIES: &[Vocabulary] = &[
         "tekken",
         &["mistralai/Mistral-Nemo-Instruct-2407", "mistralai/Mistral-Small-24B-Instruct-2501"],
     ),
-    vocabulary("mistral-v3", &["mistralai/Mistral-7B-Instruct-v0.3", "mistralai/Mixtral-8x22B-Instruct-v0.1"]),
+    vocabulary(
+        "mistral-v3",
+        &["mistralai/Mistral-7B-Instruct-v0.3", "mistralai/Mixtral-8x22B-Instruct-v0.1"],
+    ),
     vocabulary("mistral-v1", &["mistralai/Mixtral-8x7B-Instruct-v0.1", "mistralai/Mistral-7B-Instruct-v0.2"]),
     vocabulary("phi-4", &["microsoft/phi-4"]),
     vocabulary("phi-3", &["microsoft/Phi-3-mini-4k-instruct", "microsoft/Phi-3.5-mini-instruct"]),

@@ -223,8 +223,7 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
         let second = symbol_start << 1;
         letter_start &= !(second & !inner | inner.wrapping_add(second & inner) & !inner);
     }
-    let mut starts =
-        1 | symbol_start | number_start | white_start | before_other | letter_start | word_cuts;
+    let mut starts = 1 | symbol_start | number_start | white_start | before_other | letter_start | word_cuts;
 
     if P != GPT2 {
         // After the last newline of a run of white space.

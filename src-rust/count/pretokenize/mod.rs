@@ -17,7 +17,8 @@ pub(crate) mod classify;
 pub(crate) mod unicode;
 
 use self::unicode::{
-    BLANK, CASELESS, LETTER, LOWER, MARK, NEWLINE, NUMBER, SPACE, SYMBOL, UPPER, class_at, is_east_asian, is_other_at,
+    BLANK, CASELESS, LETTER, LOWER, MARK, NEWLINE, NUMBER, SPACE, SYMBOL, UPPER, class_at, is_east_asian,
+    is_other_at,
 };
 
 /// The pre-tokenization pattern of an encoding.

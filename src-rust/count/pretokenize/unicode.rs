@@ -69,7 +69,9 @@ pub(crate) fn wide_class(bytes: [u8; 4]) -> (u8, usize) {
 /// bytes; U+9FA5 is the last of its ideographs.
 #[inline(always)]
 pub(crate) fn is_east_asian(text: &[u8], at: usize) -> bool {
-    let Some(&[first, second, third]) = text.get(at..).and_then(|rest| rest.first_chunk()) else { return false };
+    let Some(&[first, second, third]) = text.get(at..).and_then(|rest| rest.first_chunk()) else {
+        return false;
+    };
     match (first, second, third) {
         (0xe3, 0x81..=0x83, _) | (0xe4, 0xb8.., _) | (0xe5..=0xe8, _, _) => true,
         (0xe9, 0xbe, last) => last <= 0xa5,

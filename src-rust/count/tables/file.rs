@@ -119,7 +119,10 @@ pub(crate) fn write(tokens: &Tokens, shared: u32, seeds: usize) -> Option<(Vec<u
 
 /// A table of the words of tokens, with its seed. Of tokens that share a place, the one of the lowest rank, which is
 /// the most frequent, stays. The seed that loses least is chosen.
-fn common<'a>(tokens: impl Iterator<Item = &'a (Vec<u8>, u32)>, seeds_tried: usize) -> Option<(u64, Vec<u64>)> {
+fn common<'a>(
+    tokens: impl Iterator<Item = &'a (Vec<u8>, u32)>,
+    seeds_tried: usize,
+) -> Option<(u64, Vec<u64>)> {
     let words: Vec<u64> = tokens
         .filter(|(bytes, _)| bytes.len() <= WORD_BYTES && !bytes.contains(&0xff))
         .map(|(bytes, _)| {

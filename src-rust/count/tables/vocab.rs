@@ -98,7 +98,8 @@ impl Vocab {
     pub(crate) fn leak(number: usize, file: &[u8], layout: &Layout) -> Option<Vocab> {
         let in_order = |(start, end): (usize, usize)| start <= end && end <= file.len();
         let len = |(start, end): (usize, usize)| end - start;
-        let Layout { slots, keys, pilots, common, long_slots, long_pilots, pool, pairs, joints, .. } = *layout;
+        let Layout { slots, keys, pilots, common, long_slots, long_pilots, pool, pairs, joints, .. } =
+            *layout;
         let parts = [slots, keys, pilots, common, long_slots, long_pilots, pool, pairs, joints];
         let is_table = |part, bytes: usize| len(part) >= 2 * bytes && (len(part) / bytes).is_power_of_two();
         let fits = parts.into_iter().all(in_order)
