@@ -10,7 +10,7 @@ import pytest
 import foldline as fl
 from foldline.cli import main
 from foldline.errors import ConfigError, UnknownModelError
-from tests.unit.test_tokenizer_files import CORPUS, PATTERNS, save, split, train
+from unit.small_tokenizers import CORPUS, PATTERNS, save, split, train
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ const MOST_TOKENS: usize = (1 << RANK_BITS) - 1;
 static NEXT: AtomicUsize = AtomicUsize::new(VOCABS);
 
 /// A number for the memo of a new vocabulary.
-fn next_number() -> usize {
+pub(crate) fn next_number() -> usize {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
@@ -63,13 +63,43 @@ pub(crate) struct Draft {
     pub(crate) normalized: Vec<AddedToken>,
 }
 
+/// A tokenizer with its tables, which stay in memory until the process ends.
+pub(crate) struct Compiled {
+    pub(crate) vocab: Vocab,
+    /// The tables, as they are kept in the cache.
+    pub(crate) file: &'static [u8],
+    pub(crate) layout: Layout,
+    pub(crate) cuts: Cuts,
+    pub(crate) is_composed: bool,
+    pub(crate) prefix: Prefix,
+    pub(crate) raw: Vec<AddedToken>,
+    pub(crate) normalized: Vec<AddedToken>,
+}
+
+impl Compiled {
+    /// The tokenizer.
+    ///
+    /// # Errors
+    /// `unsupported_tokenizer` if the added tokens are too many to search for.
+    pub(crate) fn tokenizer(self) -> Result<Tokenizer> {
+        Ok(Tokenizer {
+            vocab: self.vocab,
+            cuts: self.cuts,
+            is_composed: self.is_composed,
+            prefix: self.prefix,
+            raw: AddedTokens::new(self.raw)?,
+            normalized: AddedTokens::new(self.normalized)?,
+        })
+    }
+}
+
 impl Draft {
-    /// The tokenizer. Its tables stay in memory until the process ends.
+    /// The tokenizer's tables.
     ///
     /// # Errors
     /// Those of [`tables`]; `unsupported_tokenizer` for a vocabulary that ranks by bytes cannot express.
-    pub(crate) fn finish(self) -> Result<Tokenizer> {
-        let mut vocab = leak(&self.tokens)?;
+    pub(crate) fn finish(self) -> Result<Compiled> {
+        let (mut vocab, mut file, mut layout) = leak(&self.tokens)?;
         match self.proof {
             Proof::Given => {}
             Proof::NotMerged { from } => {
@@ -86,17 +116,19 @@ impl Draft {
                 let kept = self.tokens.into_iter().enumerate().filter(is_kept);
                 let tokens: Vec<Vec<u8>> = kept.map(|(_, token)| token).collect();
                 if tokens.len() < count {
-                    vocab = leak(&tokens)?;
+                    (vocab, file, layout) = leak(&tokens)?;
                 }
             }
         }
-        Ok(Tokenizer {
+        Ok(Compiled {
             vocab,
+            file,
+            layout,
             cuts: self.cuts,
             is_composed: self.is_composed,
             prefix: self.prefix,
-            raw: AddedTokens::new(self.raw)?,
-            normalized: AddedTokens::new(self.normalized)?,
+            raw: self.raw,
+            normalized: self.normalized,
         })
     }
 }
@@ -133,9 +165,11 @@ pub(crate) fn tables(tokens: &[Vec<u8>]) -> Result<(Vec<u8>, Layout)> {
     write(&tokens, u32::MAX, COMMON_SEEDS).ok_or_else(|| unsupported("a vocabulary of this size"))
 }
 
-fn leak(tokens: &[Vec<u8>]) -> Result<Vocab> {
+fn leak(tokens: &[Vec<u8>]) -> Result<(Vocab, &'static [u8], Layout)> {
     let (file, layout) = tables(tokens)?;
-    Vocab::leak(next_number(), &file, &layout).ok_or_else(|| bad("the tables do not fit together"))
+    let leaked = Vocab::leak(next_number(), &file, &layout);
+    let (vocab, file) = leaked.ok_or_else(|| bad("the tables do not fit together"))?;
+    Ok((vocab, file, layout))
 }
 
 /// The tokens of a model on characters, the place of the first that is merged from several, and its characters. The
