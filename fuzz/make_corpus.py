@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,55 @@ def compact(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
+def tokenizers() -> list[bytes]:
+    """A small file in each format, without the bytes that its choice stands for."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = iter(range(0x100, 0x200))
+    letters = [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
+    vocab = [*letters, "ab", "abc", "\u0120a"]
+    merges = ["a b", "ab c", "\u0120 a"]
+    pattern = (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+        r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+    splits = [
+        {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False},
+        {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
+    ]
+    whole = {
+        "added_tokens": [{"id": 300, "content": "<t>", "special": False, "normalized": False}],
+        "normalizer": {"type": "NFC"},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": splits},
+        "model": {"type": "BPE", "vocab": {token: i for i, token in enumerate(vocab)}, "merges": merges},
+    }
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value.encode())) + value.encode()
+
+    def texts(values: list[str]) -> bytes:
+        return struct.pack("<IIQ", 9, 8, len(values)) + b"".join(map(text, values))
+
+    values = {
+        "model": struct.pack("<I", 8) + text("gpt2"),
+        "pre": struct.pack("<I", 8) + text("qwen2"),
+        "tokens": texts(vocab),
+        "merges": texts(merges),
+    }
+    metadata = b"".join(text(f"tokenizer.ggml.{name}") + value for name, value in values.items())
+    pieces = [(f"<0x{byte:02X}>", 6) for byte in range(256)] + [("a", 1), ("b", 1), ("ab", 1), ("<t>", 4)]
+    message = b""
+    for rank, (piece, kind) in enumerate(pieces):
+        field = bytes([0x0A, len(piece)]) + piece.encode() + b"\x15" + struct.pack("<f", -rank) + bytes([0x18, kind])
+        message += bytes([0x0A, len(field)]) + field
+    message += b"\x12\x05\x18\x02\x98\x02\x01" + b"\x1a\x04\x18\x00\x20\x00"
+    return [
+        b"\0" + json.dumps(whole).encode()[1:],
+        b"\x01" + struct.pack("<IQQ", 3, 0, len(values)) + metadata,
+        b"\x02" + message[1:],
+        b"\x03IQ== 0\nIg== 1\n",
+    ]
+
+
 def inputs() -> dict[str, list[bytes]]:
     """The inputs of each target."""
     lists, forms = [compact(each) for each in LISTS], list(FORMS)
@@ -271,6 +321,7 @@ def inputs() -> dict[str, list[bytes]]:
             b"\x07" + lines + b'\n{"a":1}{}\n\0\0{"id": "torn", "mess',
             b'\x21\xef\xbb\xbf[1]\r\n\n{x}\n"\xff"\n' + b"9" * 600 + b"\n{}",
         ],
+        "tokenizers": tokenizers(),
         "event_streams": [STREAM],
         "compressed": [
             gzip.compress(lines, mtime=0),

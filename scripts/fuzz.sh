@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 CARGO_FUZZ=0.13.2
-IN_RUST=(json_tape readers sessions repair summary_checks lines)
+IN_RUST=(json_tape readers sessions repair summary_checks lines tokenizers)
 IN_PYTHON=(event_streams torn_tails compressed)
 
 seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET…]}

@@ -1,4 +1,4 @@
-"""Counters from a tokenizer.json: a small tokenizer built by the test, and errors."""
+"""Counters from a tokenizer.json, by the core and by the package `tokenizers`; errors."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_every_way_to_name_a_tokenizer_gives_the_same_counter(path: str) -> None
         as_counter(path),
     ]
     for counter in counters:
-        assert (counter.name, counter.kind) == (path, "estimated")
+        assert (counter.name, counter.kind) == (path, "exact")
         assert counter.count_batch(CORPUS).tolist() == counters[0].count_batch(CORPUS).tolist()
         assert counter.count_messages(MESSAGES).total == counters[0].count_messages(MESSAGES).total
 
@@ -103,9 +103,15 @@ def test_a_file_that_is_not_a_tokenizer_is_refused(tmp_path: Path, content: byte
         assert (caught.value.code, caught.value.path) == ("bad_tokenizer", "counter")
 
 
+def test_the_package_counts_where_it_is_asked_for(tokenizer: Any, path: str) -> None:
+    for counter in (fl.TokenCounter(path, engine="hf"), fl.counting.tokenizer_json(path, engine="hf")):
+        assert (counter.name, counter.kind) == (path, "estimated")
+        assert counter.count(CORPUS[0]) == len(tokenizer.encode(CORPUS[0], add_special_tokens=False).ids)
+
+
 def test_without_the_package_the_error_names_the_extra(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    for make in (fl.counting.tokenizer_json, fl.TokenCounter, as_counter):
-        with pytest.raises(ConfigError, match=r"foldline\[hf\]") as caught:
-            make(path)
-        assert caught.value.code == "missing_extra"
+    assert fl.TokenCounter(path).count(CORPUS[0]) > 0
+    with pytest.raises(ConfigError, match=r"foldline\[hf\]") as caught:
+        fl.TokenCounter(path, engine="hf")
+    assert caught.value.code == "missing_extra"

@@ -14,7 +14,7 @@ import pytest
 
 import foldline as fl
 from foldline.errors import ConfigError
-from tests.unit.test_tokenizer_files import CORPUS, PATTERNS, reference, save, split, texts, train
+from unit.small_tokenizers import CORPUS, PATTERNS, reference, save, split, texts, train
 
 sentencepiece = pytest.importorskip("sentencepiece")
 tiktoken = pytest.importorskip("tiktoken")
@@ -72,9 +72,7 @@ def test_a_sentencepiece_model_counts_like_its_package(options: dict[str, Any], 
         ({"treat_whitespace_as_suffix": True}, "spaces"),
     ],
 )
-def test_a_sentencepiece_model_of_another_kind_is_refused(
-    options: dict[str, Any], named: str, tmp_path: Path
-) -> None:
+def test_a_sentencepiece_model_of_another_kind_is_refused(options: dict[str, Any], named: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=named) as caught:
         fl.TokenCounter(piece_model(tmp_path, **options))
     assert caught.value.code == "unsupported_tokenizer"

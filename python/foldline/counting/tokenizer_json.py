@@ -13,9 +13,7 @@ from foldline.errors import ConfigError
 __all__ = ["load_counter", "tokenizer_json"]
 
 
-def tokenizer_json(
-    path: str | os.PathLike[str], *, engine: Literal["foldline", "hf"] | None = None
-) -> TokenCounter:
+def tokenizer_json(path: str | os.PathLike[str], *, engine: Literal["foldline", "hf"] | None = None) -> TokenCounter:
     """A counter that counts as a model's own tokenizer.
 
     Text that looks like a special token counts as plain text, no special tokens are added, and truncation or padding

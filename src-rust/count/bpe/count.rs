@@ -4,7 +4,7 @@ use super::batch::{Batch, LONGEST};
 use super::lookup::{MissMask, Misses, Window};
 use super::miss::{self, Waiting};
 use crate::count::memo::thread::MemoGuard;
-use crate::count::pretokenize::boundaries::{GPT2, GPT4, GPT4O, LLAMA3, QWEN2, QWEN35, TEKKEN};
+use crate::count::pretokenize::boundaries::{DEEPSEEK, GPT2, GPT4, GPT4O, LLAMA3, QWEN2, QWEN35, TEKKEN};
 use crate::count::pretokenize::{Pattern, Progress};
 use crate::count::simd::dispatch::Engine;
 use crate::count::tables::vocab::{VOCABS, Vocab};
@@ -38,8 +38,7 @@ impl Cutter for Pattern {
             Pattern::Qwen2 => engine.cut::<QWEN2>(batch, text),
             Pattern::Qwen35 => engine.cut::<QWEN35>(batch, text),
             Pattern::Tekken => engine.cut::<TEKKEN>(batch, text),
-            // Cut by the scanner.
-            Pattern::Deepseek => {}
+            Pattern::Deepseek => engine.cut::<DEEPSEEK>(batch, text),
         }
     }
 
@@ -325,6 +324,17 @@ mod tests {
         "   \n  ",
         "                    ",
         "------------------------------",
+        "\u{1}",
+        "\u{7f}",
+        "\u{feff}",
+        "・",
+        "龥",
+        "龦",
+        "ガ",
+        "한",
+        "ï",
+        "(na",
+        "ﬀ",
     ];
 
     proptest! {

@@ -3,9 +3,10 @@
 use super::problem::unsupported;
 use crate::error::Result;
 use aho_corasick::{AhoCorasick, MatchKind};
+use serde::{Deserialize, Serialize};
 
 /// One added token.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AddedToken {
     /// Its text.
     pub(crate) content: String,

@@ -3,18 +3,19 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::added::AddedToken;
-use super::merges::{self, Id, Merged};
+use super::merges::{Id, reachable};
 use super::normalize;
 use super::problem::{bad, unsupported};
 use super::steps::{self, Steps};
 use super::tokenizer::{Cuts, Prefix};
 use super::vocabulary::{Draft, Proof, character_tokens, is_never_in_text};
+use crate::count::tables::file::LONGEST_TOKEN;
 use crate::error::Result;
 
 /// The parts of the file that decide a count. Truncation, padding, post-processor and decoder do not.
@@ -216,6 +217,9 @@ pub(crate) struct Bpe<'a> {
     pub(crate) byte_fallback: bool,
 }
 
+/// Most bytes of a token's text: letters that stand for bytes have up to two.
+const MOST_LETTERS: usize = 2 * LONGEST_TOKEN;
+
 /// The tokenizer of a model.
 ///
 /// # Errors
@@ -247,7 +251,25 @@ pub(crate) fn build(
         })
         .collect::<Option<_>>()
         .ok_or_else(|| bad("a merge of tokens that the vocabulary does not have"))?;
-    let merged = merges::order(&merges, by_id.len())?;
+    // The ids of a token's characters: a byte-level vocabulary has a letter for each byte.
+    let characters: FxHashMap<char, Id> = model
+        .entries
+        .iter()
+        .filter_map(|(token, id)| {
+            let mut chars = token.chars();
+            Some((chars.next().filter(|_| chars.next().is_none())?, *id))
+        })
+        .collect();
+    let spelled =
+        |token: &str| token.chars().map(|c| characters.get(&c).copied()).collect::<Option<Vec<Id>>>();
+    if model.entries.iter().any(|(token, _)| token.len() > MOST_LETTERS) {
+        return Err(unsupported("a token of more than 1,024 bytes"));
+    }
+    let longer = model
+        .entries
+        .iter()
+        .filter_map(|(token, id)| Some((*id, spelled(token).filter(|ids| ids.len() > 1)?)));
+    let merged = reachable(&merges, longer)?;
     let named = |id: Id| by_id.get(id as usize).copied().flatten().unwrap_or_default();
     let (tokens, proof, cuts) = match steps.pattern {
         Some(pattern) => {
@@ -260,7 +282,7 @@ pub(crate) fn build(
                     return Err(unsupported("byte fallback without a token for every byte"));
                 }
             }
-            let tokens = merged.iter().filter(|merged| merged.is_reachable).map(|merged| named(merged.id));
+            let tokens = merged.iter().map(|id| named(*id));
             let base = ids.keys().copied().filter(|token| token.chars().nth(1).is_none());
             let (tokens, _, characters) = character_tokens(base, tokens)?;
             (tokens, Proof::Given, Cuts::Words(Box::new(characters)))
@@ -309,7 +331,7 @@ impl Sets {
 /// The tokens of a byte-level model in the order of their ranks.
 fn byte_tokens<'a>(
     ids: &FxHashMap<&'a str, Id>,
-    merged: &[Merged],
+    merged: &[Id],
     named: &impl Fn(Id) -> &'a str,
     ignore_merges: bool,
 ) -> Result<(Vec<Vec<u8>>, Proof)> {
@@ -322,13 +344,11 @@ fn byte_tokens<'a>(
         }
     }
     let bytes_of = |id: Id| letters.bytes(named(id));
-    let reachable = merged.iter().filter(|merged| merged.is_reachable);
-    tokens.extend(reachable.filter_map(|merged| bytes_of(merged.id)));
+    tokens.extend(merged.iter().filter_map(|id| bytes_of(*id)));
     let first_whole = tokens.len();
     if ignore_merges {
         // A piece that is a token is one token, however it would be merged.
-        let is_reachable: rustc_hash::FxHashSet<Id> =
-            merged.iter().filter(|merged| merged.is_reachable).map(|merged| merged.id).collect();
+        let is_reachable: FxHashSet<Id> = merged.iter().copied().collect();
         let mut others: Vec<Id> = ids.values().copied().filter(|id| !is_reachable.contains(id)).collect();
         others.sort_unstable();
         tokens.extend(others.into_iter().filter_map(bytes_of).filter(|bytes| bytes.len() > 1));

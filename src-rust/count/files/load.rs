@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::problem::{bad, unsupported};
 use super::tokenizer::Tokenizer;
 use super::vocabulary::{Draft, tables};
-use super::{gguf, hf, sentencepiece, tekken, tiktoken};
+use super::{cache, gguf, hf, sentencepiece, tekken, tiktoken};
 use crate::error::{Error, Result};
 
 /// Largest file that is read: five times that of the largest known vocabularies.
@@ -58,7 +58,14 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
         return Ok(known);
     }
     drop(known);
-    let tokenizer = draft(&bytes)?.finish()?;
+    let tokenizer = match cache::find(hash, bytes.len()) {
+        Some(tokenizer) => tokenizer,
+        None => {
+            let compiled = draft(&bytes)?.finish()?;
+            cache::keep(hash, bytes.len(), &compiled);
+            compiled.tokenizer()?
+        }
+    };
     let mut loaded = LOADED.write().unwrap_or_else(PoisonError::into_inner);
     Ok(loaded.get_or_insert_default().entry(hash).or_insert_with(|| Box::leak(Box::new(tokenizer))))
 }

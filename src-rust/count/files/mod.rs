@@ -5,6 +5,7 @@
 
 mod added;
 mod base64;
+mod cache;
 pub mod counter;
 mod gguf;
 mod hf;

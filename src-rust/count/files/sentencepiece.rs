@@ -173,11 +173,7 @@ pub(crate) fn from_pieces(pieces: &[Piece], prefix: Prefix) -> Result<Draft> {
     let mut ranked: Vec<&Piece> =
         pieces.iter().filter(|piece| matches!(piece.kind, NORMAL | USER_DEFINED)).collect();
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
-    // Of equal scores the leftmost pair is merged, but ranks differ.
-    let merges = || ranked.iter().filter(|piece| piece.kind == NORMAL && piece.text.chars().nth(1).is_some());
-    if merges().zip(merges().skip(1)).any(|(a, b)| a.score == b.score) {
-        return Err(unsupported("two pieces of one score"));
-    }
+    let runs = tied_runs(&ranked)?;
     let base = ranked.iter().map(|piece| &*piece.text).filter(|text| text.chars().nth(1).is_none());
     let texts = ranked.iter().filter(|piece| piece.kind == NORMAL).map(|piece| &*piece.text);
     let (tokens, from, characters) = character_tokens(base, texts)?;
@@ -190,11 +186,28 @@ pub(crate) fn from_pieces(pieces: &[Piece], prefix: Prefix) -> Result<Draft> {
     });
     Ok(Draft {
         tokens,
-        proof: Proof::Merged { from },
+        proof: Proof::Merged { from, runs },
         cuts: Cuts::Words(Box::new(characters)),
         is_composed: false,
         prefix,
         raw: Vec::new(),
         normalized: added.collect(),
     })
+}
+
+/// The lengths of runs of spaces that share a score, in Llama's and Mistral's models the lowest. Of equal scores the
+/// leftmost pair is merged, but ranks differ: whether that makes a difference is checked with the tables.
+///
+/// # Errors
+/// `unsupported_tokenizer` for other pieces of one score.
+fn tied_runs(ranked: &[&Piece]) -> Result<Vec<usize>> {
+    let merged: Vec<&&Piece> =
+        ranked.iter().filter(|piece| piece.kind == NORMAL && piece.text.chars().nth(1).is_some()).collect();
+    let first = merged.windows(2).position(|pair| pair[0].score == pair[1].score);
+    let tied = first.and_then(|first| merged.get(first..)).unwrap_or_default();
+    let is_run = |piece: &&&Piece| piece.text.chars().all(|c| c == '\u{2581}');
+    if tied.windows(2).any(|pair| pair[0].score != pair[1].score) || !tied.iter().all(is_run) {
+        return Err(unsupported("a model with pieces of one score"));
+    }
+    Ok(tied.iter().map(|piece| piece.text.chars().count()).collect())
 }

@@ -25,12 +25,12 @@ const MOST_TOKENS: usize = (1 << RANK_BITS) - 1;
 static NEXT: AtomicUsize = AtomicUsize::new(VOCABS);
 
 /// A number for the memo of a new vocabulary.
-fn next_number() -> usize {
+pub(crate) fn next_number() -> usize {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// What is still to be shown of a vocabulary before it counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
     /// Nothing: a piece that is a token is one token.
     Given,
@@ -44,6 +44,8 @@ pub(crate) enum Proof {
     Merged {
         /// Its place.
         from: usize,
+        /// Lengths of runs of spaces that have one rank in the file, the last. Their ranks here must give the same.
+        runs: Vec<usize>,
     },
 }
 
@@ -61,32 +63,27 @@ pub(crate) struct Draft {
     pub(crate) normalized: Vec<AddedToken>,
 }
 
-impl Draft {
-    /// The tokenizer. Its tables stay in memory until the process ends.
+/// A tokenizer with its tables, which stay in memory until the process ends.
+pub(crate) struct Compiled {
+    pub(crate) vocab: Vocab,
+    /// The tables, as they are kept in the cache.
+    pub(crate) file: &'static [u8],
+    pub(crate) layout: Layout,
+    pub(crate) cuts: Cuts,
+    pub(crate) is_composed: bool,
+    pub(crate) prefix: Prefix,
+    pub(crate) raw: Vec<AddedToken>,
+    pub(crate) normalized: Vec<AddedToken>,
+}
+
+impl Compiled {
+    /// The tokenizer.
     ///
     /// # Errors
-    /// Those of [`tables`]; `unsupported_tokenizer` for a vocabulary that ranks by bytes cannot express.
-    pub(crate) fn finish(self) -> Result<Tokenizer> {
-        let mut vocab = leak(&self.tokens)?;
-        match self.proof {
-            Proof::Given => {}
-            Proof::NotMerged { from } => {
-                if self.tokens.iter().skip(from).any(|token| is_merged(&vocab, token)) {
-                    return Err(unsupported("a token that is reached by other merges than its own"));
-                }
-            }
-            Proof::Merged { from } => {
-                let count = self.tokens.len();
-                let is_kept = |(at, token): &(usize, Vec<u8>)| *at < from || is_merged(&vocab, token);
-                let kept = self.tokens.into_iter().enumerate().filter(is_kept);
-                let tokens: Vec<Vec<u8>> = kept.map(|(_, token)| token).collect();
-                if tokens.len() < count {
-                    vocab = leak(&tokens)?;
-                }
-            }
-        }
+    /// `unsupported_tokenizer` if the added tokens are too many to search for.
+    pub(crate) fn tokenizer(self) -> Result<Tokenizer> {
         Ok(Tokenizer {
-            vocab,
+            vocab: self.vocab,
             cuts: self.cuts,
             is_composed: self.is_composed,
             prefix: self.prefix,
@@ -94,6 +91,59 @@ impl Draft {
             normalized: AddedTokens::new(self.normalized)?,
         })
     }
+}
+
+impl Draft {
+    /// The tokenizer's tables.
+    ///
+    /// # Errors
+    /// Those of [`tables`]; `unsupported_tokenizer` for a vocabulary that ranks by bytes cannot express.
+    pub(crate) fn finish(self) -> Result<Compiled> {
+        let (mut vocab, mut file, mut layout) = leak(&self.tokens)?;
+        match self.proof {
+            Proof::Given => {}
+            Proof::NotMerged { from } => {
+                if self.tokens.iter().skip(from).any(|token| is_merged(&vocab, token)) {
+                    return Err(unsupported("a token that is reached by other merges than its own"));
+                }
+            }
+            Proof::Merged { from, runs } => {
+                if !runs.is_empty() && (1..=LONGEST_RUN).any(|len| !is_run_counted(&vocab, &runs, len)) {
+                    return Err(unsupported("a model with runs of one score"));
+                }
+                let count = self.tokens.len();
+                let is_kept = |(at, token): &(usize, Vec<u8>)| *at < from || is_merged(&vocab, token);
+                let kept = self.tokens.into_iter().enumerate().filter(is_kept);
+                let tokens: Vec<Vec<u8>> = kept.map(|(_, token)| token).collect();
+                if tokens.len() < count {
+                    (vocab, file, layout) = leak(&tokens)?;
+                }
+            }
+        }
+        Ok(Compiled {
+            vocab,
+            file,
+            layout,
+            cuts: self.cuts,
+            is_composed: self.is_composed,
+            prefix: self.prefix,
+            raw: self.raw,
+            normalized: self.normalized,
+        })
+    }
+}
+
+/// Runs of spaces up to this length are compared. Both ways of merging split a longer run into runs of the longest
+/// piece, of 16 spaces in known models, and a rest, so that their counts repeat.
+const LONGEST_RUN: usize = 160;
+
+/// Whether a run of spaces has the count that merging the leftmost of all pairs gives.
+fn is_run_counted(vocab: &Vocab, runs: &[usize], len: usize) -> bool {
+    let mut parts = vec![1; len];
+    while let Some(at) = parts.windows(2).position(|pair| runs.contains(&(pair[0] + pair[1]))) {
+        parts[at] += parts.remove(at + 1);
+    }
+    merge::count(vocab, Engine::fastest(), &vec![b' '; len], &mut |_| true) == Some(parts.len())
 }
 
 /// The tables of tokens in the order of their ranks.
@@ -115,9 +165,11 @@ pub(crate) fn tables(tokens: &[Vec<u8>]) -> Result<(Vec<u8>, Layout)> {
     write(&tokens, u32::MAX, COMMON_SEEDS).ok_or_else(|| unsupported("a vocabulary of this size"))
 }
 
-fn leak(tokens: &[Vec<u8>]) -> Result<Vocab> {
+fn leak(tokens: &[Vec<u8>]) -> Result<(Vocab, &'static [u8], Layout)> {
     let (file, layout) = tables(tokens)?;
-    Vocab::leak(next_number(), &file, &layout).ok_or_else(|| bad("the tables do not fit together"))
+    let leaked = Vocab::leak(next_number(), &file, &layout);
+    let (vocab, file) = leaked.ok_or_else(|| bad("the tables do not fit together"))?;
+    Ok((vocab, file, layout))
 }
 
 /// The tokens of a model on characters, the place of the first that is merged from several, and its characters. The

@@ -56,6 +56,18 @@ impl Characters {
         }
     }
 
+    /// The words of both sets, for the cache.
+    pub(crate) fn words(&self) -> [&[u64]; 2] {
+        [&self.known, &self.joined]
+    }
+
+    /// The inverse of [`Characters::words`]; `None` for other lengths.
+    pub(crate) fn from_words(known: Vec<u64>, joined: Vec<u64>) -> Option<Characters> {
+        let empty = Characters::new();
+        let fits = known.len() == empty.known.len() && joined.len() == empty.joined.len();
+        fits.then_some(Characters { known, joined })
+    }
+
     /// Whether a token may contain these bytes at a boundary of characters.
     #[inline]
     fn joins(&self, last: u8, first: u8) -> bool {

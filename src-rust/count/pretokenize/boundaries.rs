@@ -19,7 +19,9 @@
 
 use super::classify::{Leads, Masks};
 use super::contraction;
-use super::unicode::{BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPER, wide_run};
+use super::unicode::{
+    BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPER, is_east_asian, is_other_at, wide_run,
+};
 
 /// [`super::Pattern`] as a constant.
 pub(crate) const GPT2: u8 = 2;
@@ -29,6 +31,7 @@ pub(crate) const LLAMA3: u8 = 6;
 pub(crate) const QWEN2: u8 = 7;
 pub(crate) const QWEN35: u8 = 8;
 pub(crate) const TEKKEN: u8 = 9;
+pub(crate) const DEEPSEEK: u8 = 10;
 
 /// Whether words are capitals, then small letters, and slashes after symbols belong to them.
 const fn is_cased(p: u8) -> bool {
@@ -37,7 +40,7 @@ const fn is_cased(p: u8) -> bool {
 
 /// Whether marks are letters, at least after letters.
 const fn joins_marks(p: u8) -> bool {
-    matches!(p, GPT4O | TEKKEN | QWEN35)
+    matches!(p, GPT4O | TEKKEN | QWEN35 | DEEPSEEK)
 }
 
 /// Whether every number is a pre-token.
@@ -80,12 +83,15 @@ pub(crate) fn widen<const P: u8>(
     let last = if tail == 0 || len < 64 { 0 } else { cut_off(text, at, tail) };
     let mut hard = last;
     let complete = lowest(len) & !last;
-    let (caseless_3, lower_2) = (known.caseless_3 & complete, known.lower_2 & complete);
+    // In DeepSeek most characters of three bytes are not letters.
+    let caseless_3 = if P == DEEPSEEK { 0 } else { known.caseless_3 & complete };
+    let lower_2 = known.lower_2 & complete;
     masks.caseless |= caseless_3 | caseless_3 << 1 | caseless_3 << 2;
     masks.lower |= lower_2 | lower_2 << 1;
     let mut leads = masks.lead & complete & !(caseless_3 | lower_2);
     // The class is unpredictable, so nothing branches on it: each class has its mask.
     let mut of_class = [0u64; 8];
+    let mut east_asian = 0;
     let rest = text.get(at..).unwrap_or_default();
     let mut padded;
     let window = match rest.first_chunk() {
@@ -101,8 +107,20 @@ pub(crate) fn widen<const P: u8>(
     while leads != 0 {
         let i = leads.trailing_zeros() as usize % 64;
         leads &= leads - 1;
-        let (class, run) = wide_run([window[i], window[i + 1], window[i + 2], window[i + 3]]);
-        of_class[class] |= run << i;
+        let bytes = [window[i], window[i + 1], window[i + 2], window[i + 3]];
+        let (class, run) = wide_run(bytes);
+        if P == DEEPSEEK && is_east_asian(&bytes, 0) {
+            east_asian |= run << i;
+        } else {
+            of_class[class] |= run << i;
+            if P == DEEPSEEK && class == SYMBOL.trailing_zeros() as usize && is_other_at(&bytes, 0) {
+                hard |= 1 << i;
+            }
+        }
+    }
+    if P == DEEPSEEK {
+        // No pattern of DeepSeek has a slash of its own: its place has the East Asian characters.
+        masks.slash = east_asian;
     }
     let of = |class: u8| of_class[class.trailing_zeros() as usize % 8];
     masks.upper |= of(UPPER);
@@ -136,10 +154,26 @@ fn cut_off(text: &[u8], at: usize, leads: u64) -> u64 {
     if place + bytes > 64 { 1 << place } else { 0 }
 }
 
+/// The position of the first control that is not white space.
+#[inline(always)]
+fn first_control(block: &[u8]) -> Option<usize> {
+    let is_control = |byte: u8| (byte < 0x20) & !(0x09..=0x0d).contains(&byte) | (byte == 0x7f);
+    let any = block.iter().fold(false, |any, &byte| any | is_control(byte));
+    if any { block.iter().position(|&byte| is_control(byte)) } else { None }
+}
+
 /// The cuts of a block whose first `len` bytes are known. `ends`: the text ends after them.
 #[inline(always)]
 pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usize, ends: bool) -> Cuts {
     let mut masks = *masks;
+    let (mut len, mut ends) = (len, ends);
+    if P == DEEPSEEK {
+        // Controls are no symbols there; they are left to the scanner.
+        let block = text.get(at..at + len).unwrap_or_default();
+        if let Some(control) = first_control(block) {
+            (len, ends) = (control, false);
+        }
+    }
     if len < 64 {
         masks.keep(lowest(len));
     }
@@ -165,21 +199,31 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
     let newline = newline & !taken;
     let white = blank | newline;
 
+    // The parts that DeepSeek's first two patterns take end the text for the third.
+    let east_asian = if P == DEEPSEEK { slash & wide } else { 0 };
+    let end_of_inner = if P == DEEPSEEK { number | east_asian } else { 0 };
     let leader = if P == GPT2 { space } else { blank };
     let symbol_start = symbol & !(symbol << 1) & !(space << 1);
     let white_start = white & !(white << 1);
-    let before_other = if P == GPT2 { white } else { blank } & !(white >> 1);
+    let before_other = if P == GPT2 { white } else { blank } & !(white >> 1) & !(end_of_inner >> 1);
     let mut letter_start = letter & !(letter << 1) & !(leader << 1);
     let mut number_start = number & !(number << 1);
+    let mut word_cuts = east_asian & !(east_asian << 1);
     if P == GPT2 {
         number_start &= !(space << 1);
+    } else if P == DEEPSEEK {
+        // An ASCII symbol joins the ASCII letters after it alone; the word ends at other letters.
+        let ascii = letter & !wide;
+        let joined = (symbol_start & !wide) << 1 & ascii;
+        letter_start &= !joined;
+        word_cuts |= ascii.wrapping_add(joined) & !ascii & letter;
     } else {
         // The end of a character that starts a run of symbols; letters there belong to it.
         let inner = symbol & !first;
         let second = symbol_start << 1;
         letter_start &= !(second & !inner | inner.wrapping_add(second & inner) & !inner);
     }
-    let mut starts = 1 | symbol_start | number_start | white_start | before_other | letter_start;
+    let mut starts = 1 | symbol_start | number_start | white_start | before_other | letter_start | word_cuts;
 
     if P != GPT2 {
         // After the last newline of a run of white space.
@@ -218,7 +262,7 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
     }
 
     let mut quotes = match P {
-        TEKKEN => 0,
+        TEKKEN | DEEPSEEK => 0,
         GPT4O => quote & letter << 1,
         _ => quote & starts,
     };

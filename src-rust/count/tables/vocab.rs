@@ -94,8 +94,8 @@ impl Vocab {
     /// A vocabulary over tables that were made or read at run time. The tables stay in memory until the process ends,
     /// so that counting with them costs the same as with the built-in ones.
     ///
-    /// `None` if the layout does not fit the bytes.
-    pub(crate) fn leak(number: usize, file: &[u8], layout: &Layout) -> Option<Vocab> {
+    /// With the bytes of the tables; `None` if the layout does not fit them.
+    pub(crate) fn leak(number: usize, file: &[u8], layout: &Layout) -> Option<(Vocab, &'static [u8])> {
         let in_order = |(start, end): (usize, usize)| start <= end && end <= file.len();
         let len = |(start, end): (usize, usize)| end - start;
         let Layout { slots, keys, pilots, common, long_slots, long_pilots, pool, pairs, joints, .. } =
@@ -116,7 +116,8 @@ impl Vocab {
         let first = lines.as_ptr().align_offset(LINE).min(LINE);
         lines.get_mut(first..first + file.len())?.copy_from_slice(file);
         let lines: &'static [u8] = lines.leak();
-        Some(Vocab::new(number, lines.get(first..first + file.len())?, layout))
+        let tables = lines.get(first..first + file.len())?;
+        Some((Vocab::new(number, tables, layout), tables))
     }
 
     /// The same tokens without those of rank `limit` and above.
