@@ -19,6 +19,7 @@ pub use detect::detector::{Detector, Observed};
 pub use detect::{Detected, Reason, detect, detect_at, is_storable};
 pub use format::Format;
 pub use messages::anthropic::is_thinking_block;
+pub use messages::langchain::begins_as_langchain;
 pub use wrong_type::not_a_list;
 
 use self::detect::Candidates;

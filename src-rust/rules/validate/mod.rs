@@ -4,6 +4,7 @@
 //! An empty report means that the list satisfies the rules.
 
 mod anthropic;
+mod as_sent;
 mod codes;
 mod gemini;
 mod openai_chat;
@@ -13,6 +14,7 @@ mod served;
 mod strict;
 
 pub(super) use anthropic::{MAX_CACHE_MARKS, MAX_ID_BYTES, is_empty_error, is_empty_text, is_good_id};
+pub use as_sent::as_sent;
 pub use codes::CODES;
 pub(super) use gemini::{is_empty as is_empty_gemini_part, matching as gemini_matching};
 pub(super) use openai_chat::Waiting;
