@@ -12,10 +12,14 @@ from typing import Any
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "integrations.md"
 
 
+def all_examples() -> list[str]:
+    """All examples of the document."""
+    return re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
 def examples(package: str) -> list[str]:
     """The examples that import an adapter."""
-    found = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
-    return [each for each in found if f"from foldline.integrations.{package} import" in each]
+    return [each for each in all_examples() if f"from foldline.integrations.{package} import" in each]
 
 
 def run(example: str, **names: Any) -> dict[str, Any]:
