@@ -14,7 +14,7 @@ mod steps;
 mod text;
 
 pub use edits::{Item, JsonMaker, Maker, edited};
-pub use new_message::{text_message, text_transcript};
+pub use new_message::{system_keys, text_message, text_transcript};
 pub use pictures::{pictures_of, without_pictures};
 pub use room::{LEAST_TEXT_TOKENS, Room};
 pub use steps::{ResultEdit, Step, changes, check, check_fingerprint, steps, text_hash};

@@ -80,6 +80,16 @@ pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: 
     }
 }
 
+/// The keys of a system message of a format: that of its role, and that of its content.
+#[must_use]
+pub fn system_keys(format: Format) -> (Key, Key) {
+    match format {
+        Format::Gemini | Format::AiSdkUi => (Key::ROLE, Key::PARTS),
+        Format::LangChain => (Key::TYPE, Key::CONTENT),
+        _ => (Key::ROLE, Key::CONTENT),
+    }
+}
+
 /// The transcript of a message with only this text, as complete as counting needs it.
 ///
 /// # Errors

@@ -21,6 +21,7 @@ pub use detect::{Certainty, Contradiction, Detected, Reason, detect, detect_at, 
 pub use format::Format;
 pub use messages::bedrock::is_cache_point;
 pub use messages::is_thinking_block;
+pub use messages::langchain::begins_as_langchain;
 pub use wrong_type::not_a_list;
 
 use self::detect::Candidates;

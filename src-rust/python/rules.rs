@@ -7,10 +7,11 @@ use super::counting::read;
 use super::gate::{exception, guard};
 use super::node::PyNode;
 use crate::error::Result;
-use crate::formats::{self, Format};
+use crate::formats::{self, Format, begins_as_langchain};
 use crate::json::with_document;
-use crate::rules::validate::{Provider, Strict, validate as find_problems};
+use crate::rules::validate::{Provider, Strict, as_sent, validate as find_problems};
 use crate::rules::{Pins, Shape, analyze as find_structure, results, shapes};
+use crate::transcript::Framing;
 
 /// The problems for which a provider would reject the messages, as (index, code, detail).
 #[pyfunction]
@@ -28,17 +29,35 @@ pub(super) fn validate(
 ) -> PyResult<Vec<(usize, &'static str, String)>> {
     guard(py, || {
         let provider = Provider::from_name(provider).map_err(|error| exception(py, error))?;
-        // With "auto", messages are in the provider's format.
-        let format = if format == "auto" { Format::of(provider.framing()).name() } else { format };
+        // With "auto", messages are in the provider's format, unless they can only be LangChain's.
+        let format = match format {
+            "auto" if is_langchain(messages) => Format::LangChain.name(),
+            "auto" => Format::of(provider.framing()).name(),
+            _ => format,
+        };
         let read = read(messages, format, false).map_err(|error| exception(py, error))?;
         let strict = Strict { alternate, single_system, partial, no_prefill: !allow_prefill };
         // Only messages in the provider's own form have its shapes.
         let is_own = read.format == Format::of(provider.framing());
         let shapes = if is_own { shapes_of(messages, provider) } else { Ok(Vec::new()) };
         let shapes = shapes.map_err(|error| exception(py, error))?;
-        let problems = find_problems(&read.transcript, &shapes, provider, strict);
-        Ok(problems.into_iter().map(|problem| (problem.index, problem.code, problem.detail)).collect())
+        // A library joins and splits messages when it writes the request.
+        let (transcript, firsts) = match read.transcript.framing {
+            Framing::Unframed => as_sent(read.transcript, provider),
+            _ => (read.transcript, Vec::new()),
+        };
+        let place = |index: usize| firsts.get(index).copied().unwrap_or(index);
+        let problems = find_problems(&transcript, &shapes, provider, strict);
+        Ok(problems.into_iter().map(|found| (place(found.index), found.code, found.detail)).collect())
     })
+}
+
+/// Whether a list, or the bytes of a JSON array, begins with a message that only LangChain writes.
+fn is_langchain(messages: &Bound<'_, PyAny>) -> bool {
+    match messages.cast::<PyBytes>() {
+        Ok(bytes) => with_document(bytes.as_bytes(), |root| begins_as_langchain(&root)).unwrap_or(false),
+        Err(_) => begins_as_langchain(&PyNode::of(messages.clone())),
+    }
 }
 
 fn shapes_of(messages: &Bound<'_, PyAny>, provider: Provider) -> Result<Vec<Shape>> {

@@ -8,9 +8,7 @@ use super::gate::{exception, run};
 use super::node::Text;
 use crate::count::counter::Counter;
 use crate::error::Error;
-use crate::fold::text_transcript;
-use crate::formats::Format;
-use crate::node::Key;
+use crate::fold::{system_keys, text_transcript};
 use crate::prepared::Prepared;
 use crate::transcript::Role;
 
@@ -31,11 +29,10 @@ pub(super) fn set_system(
             text_transcript(live.format().framing(), Role::System, &text.0)
         }
         Err(_) => {
-            let has_parts = matches!(live.format(), Format::Gemini | Format::AiSdkUi);
-            let key = if has_parts { Key::PARTS } else { Key::CONTENT };
+            let (speaker, content) = system_keys(live.format());
             let message = PyDict::new(py);
-            message.set_item("role", "system")?;
-            message.set_item(key.as_str(), system)?;
+            message.set_item(speaker.as_str(), "system")?;
+            message.set_item(content.as_str(), system)?;
             read(&PyList::new(py, [message])?.into_any(), live.format().name(), false)
                 .map(|read| read.transcript)
         }

@@ -86,9 +86,9 @@ def _completion(said: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(script: Script, record: Record) -> Iterator[str]:
+def serving(script: Script, record: Record, handler: type[Handler] = Handler) -> Iterator[str]:
     """Runs the server; gives its base address."""
-    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.script, server.record, server.lock = script, record, threading.Lock()
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)

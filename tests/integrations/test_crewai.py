@@ -11,6 +11,7 @@ os.environ.update(
 )
 
 import adapter_checks as checks
+import examples
 import pytest
 from adapter_checks import MARK, SUMMARY, Record, Script
 from crewai import LLM, Agent, Crew, Task
@@ -148,3 +149,11 @@ def test_sabotage_is_noticed(setting: Any, name: str) -> None:
         run = made.folder.fold
         made.folder.fold = lambda messages, **options: run(messages, **options | {"force": len(messages) > 6})
     checks.assert_noticed(name, made.run, made.record, calls=CALLS)
+
+
+def test_the_example_of_the_document(setting: Any) -> None:
+    (example,) = examples.examples("crewai")
+    made = setting()
+    made.script.at["a"] = CALLS - 1
+    scope = examples.run(example, llm=LLM(model="gpt-4o", base_url=made.base, api_key="none"))
+    assert "The plan is checked." in str(scope["answer"])

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import adapter_checks as checks
+import examples
 import pytest
 from adapter_checks import MARK, SUMMARY, TURNS, Record, Request, Script
 from google.adk.agents import LlmAgent, RunConfig
@@ -211,3 +212,19 @@ def test_sabotage_is_noticed(name: str) -> None:
     setting = Setting()
     checks.SABOTAGE[name](setting.folder)
     checks.assert_noticed(name, lambda: asyncio.run(setting.turns()), setting.record)
+
+
+def test_the_example_of_the_document() -> None:
+    (example,) = examples.examples("google_adk")
+    model = Scripted(model="scripted", script=Script(at={"a": checks.CALLS - 1}), record=Record())
+    scope = examples.run(example, model=model, tools=[FunctionTool(read_part)])
+
+    async def run() -> None:
+        service = InMemorySessionService()
+        await service.create_session(app_name="app", user_id="u", session_id="a")
+        said = types.Content(role="user", parts=[types.Part(text="Good day.")])
+        runner = Runner(app=scope["app"], session_service=service)
+        assert [event async for event in runner.run_async(user_id="u", session_id="a", new_message=said)]
+
+    asyncio.run(run())
+    assert len(model.record.requests) == 1

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import adapter_checks as checks
+import examples
 import pytest
 from adapter_checks import PIN, SUMMARY, TURNS, Record, Request, Script
 from langchain.agents import create_agent
@@ -405,3 +406,13 @@ def test_the_counter_serves_langchains_own_function() -> None:
     listed: Any = convert_to_openai_messages(new)
     assert abs(Request("a", listed, []).tokens - token_counter()(new)) < 5 * len(new)
     assert token_counter()(new, tools=TOOLS) > token_counter()(new) + 1_000
+
+
+@pytest.mark.parametrize("example", examples.examples("langchain"))
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_example_of_the_document(example: str) -> None:
+    script = Script(at={"a": checks.CALLS - 1})
+    model = Scripted(script=script, record=Record())
+    scope = examples.run(example, model=model, tools=TOOLS)
+    assert scope["agent"] is not None
+    assert len(model.record.requests) == 1

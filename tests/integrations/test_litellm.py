@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import adapter_checks as checks
+import examples
 import litellm
 import openai_loop
 import pytest
@@ -153,3 +154,13 @@ def test_sabotage_is_noticed(setting: Any, name: str) -> None:
     made = setting()
     checks.SABOTAGE[name](made.folder)
     checks.assert_noticed(name, lambda: asyncio.run(made.turns()), made.record)
+
+
+def test_the_example_of_the_document(setting: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (example,) = examples.examples("litellm")
+    made = setting()
+    monkeypatch.setenv("OPENAI_API_BASE", made.base)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    messages = [{"role": "user", "content": "Good day."}]
+    examples.run(example, messages=messages, tools=openai_loop.TOOLS)
+    assert len(made.record.requests) == 1

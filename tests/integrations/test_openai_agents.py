@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import adapter_checks as checks
+import examples
 import pytest
 from adapter_checks import MARK, SUMMARY, TURNS, Record, Request, Script
 from agents import Agent, FunctionTool, ModelResponse, RunConfig, Runner, SQLiteSession, Usage, set_tracing_disabled
@@ -253,3 +254,10 @@ def test_sabotage_is_noticed(name: str) -> None:
     setting = Setting()
     checks.SABOTAGE[name](setting.folder)
     checks.assert_noticed(name, lambda: asyncio.run(setting.turns()), setting.record)
+
+
+def test_the_example_of_the_document() -> None:
+    (example,) = examples.examples("openai_agents")
+    model = Scripted(Script(at={"a": checks.CALLS - 1}), Record())
+    examples.run(example, model=model, tools=TOOLS)
+    assert len(model.record.requests) == 1

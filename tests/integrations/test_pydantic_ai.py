@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import adapter_checks as checks
+import examples
 import pytest
 from adapter_checks import MARK, SUMMARY, TURNS, Record, Request, Script
 from pydantic_ai import Agent, Tool
@@ -243,3 +244,12 @@ def test_the_harness_tier_compacts_when_it_is_called() -> None:
     assert len(new) < len(messages)
     assert str(new).count(MARK) == 1
     assert new[-1] is messages[-1]
+
+
+def test_the_example_of_the_document() -> None:
+    (example,) = examples.examples("pydantic_ai")
+    setting = Setting()
+    setting.script.at["a"] = checks.CALLS - 1
+    setting.script.next = lambda: "Good day."  # type: ignore[method-assign]
+    examples.run(example, model=FunctionModel(setting.answer), tools=TOOLS)
+    assert len(setting.record.requests) == 2

@@ -53,7 +53,8 @@ UNSAFE_FILES = {
 OPTIONAL_PACKAGES = {
     "agents", "aiolimiter", "anthropic", "click", "crewai", "genai_prices", "google", "httpx", "httpx2", "jinja2",
     "langchain", "langchain_core", "langgraph", "litellm", "openai", "opentelemetry", "psycopg", "pyarrow",
-    "pydantic_ai", "ray", "rich", "sqlalchemy", "stamina", "tiktoken", "tokenizers", "yaml", "zstandard",
+    "pydantic_ai", "ray", "rich", "sqlalchemy", "stamina", "strands", "tiktoken", "tokenizers", "yaml",
+    "zstandard",
 }  # fmt: skip
 
 
@@ -312,7 +313,7 @@ MODULES = {
     "telemetry": "names otel logs",
     "integrations": """
         _options _codec _folder _langchain_messages langchain openai_agents _pydantic_ai_messages pydantic_ai litellm
-        google_adk crewai
+        google_adk crewai strands
     """,
     "_cli": """
         progress sources inputs databases parquet restore fold_file estimate models finalize workers ray runs options

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         litellm,
         openai_agents,
         pydantic_ai,
+        strands,
     )
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "litellm",
     "openai_agents",
     "pydantic_ai",
+    "strands",
 ]
 
 if not TYPE_CHECKING:  # else every misspelt name would be an attribute

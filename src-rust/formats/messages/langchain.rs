@@ -98,6 +98,12 @@ pub(in crate::formats) fn is_message<N: Node>(node: &N) -> bool {
         && (may_have_role || node.get(Key::ROLE).is_none())
 }
 
+/// Whether a list begins with a message that only LangChain writes.
+#[must_use]
+pub fn begins_as_langchain<N: Node>(messages: &N) -> bool {
+    messages.kind() == Kind::Array && messages.item(0).is_some_and(|first| is_message(&first))
+}
+
 fn speaker_of<N: Node>(message: &N, form: Form) -> Option<Speaker> {
     let named = |name: N| name.with_text(|name, _| Speaker::of(name));
     match form {

@@ -4,6 +4,7 @@
 //! An empty report means that the list satisfies the rules.
 
 mod anthropic;
+mod as_sent;
 mod bedrock;
 mod codes;
 mod gemini;
@@ -14,6 +15,7 @@ mod served;
 mod strict;
 
 pub(super) use anthropic::{MAX_CACHE_MARKS, MAX_ID_BYTES, is_empty_error, is_empty_text, is_good_id};
+pub use as_sent::as_sent;
 pub(super) use bedrock::{
     MAX_NAME_BYTES, is_blank_message, is_blank_text, is_good_id as is_good_bedrock_id, is_mark, is_misnamed,
 };
