@@ -308,10 +308,10 @@ MODULES = {
     "config": "",
     "loop": "steps _truncated loop",
     "batch": "compactor _fragments _answers cache ray",
-    "report": "_texts _view _checks _figures _picture _sections page",
+    "report": "_texts _view _checks _figures _picture _sections page _audit _context _diff bar",
     "_cli": """
-        progress sources inputs databases parquet restore fold_file estimate models finalize workers ray runs options
-        run trim commands
+        progress terminal sources inputs databases parquet restore fold_file estimate models finalize workers ray runs
+        options run trim see commands
     """,
     "cli": "",
     "__main__": "",

@@ -18,7 +18,7 @@ __all__ = ["STATES", "Chart", "FactRow", "Piece", "chart_of", "fact_rows", "stop
 STATES = {
     "k": ("✓", "in the summary as written", "ok"),
     "a": ("+", "missing; foldline added it", "warn"),
-    "d": ("×", "no room: not in the summary", "bad"),
+    "d": ("×", "not in the summary", "bad"),
 }
 
 #: Squares of a row; facts without room are the first to be counted instead of shown.
