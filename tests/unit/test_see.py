@@ -180,7 +180,7 @@ def test_diff_of_a_fold_says_where_everything_went(tmp_path: Path) -> None:
     kept = [each for each in result_.sources if each is not None]
     told = [
         i
-        for each in found.stretches
+        for each in found.spans
         if each.what == "kept" and each.before
         for i in range(each.before[0], each.before[1] + 1)
     ]

@@ -18,7 +18,7 @@ from foldline.errors import FoldlineError
 from foldline.folding.result import FoldInput, FoldResult
 from foldline.report import CATEGORIES, Audit, ContextNow, FoldAudit, audit, context_now, difference, html
 from foldline.report._audit import counter_of, result_of
-from foldline.report._diff import Difference, Stretch
+from foldline.report._diff import Difference, Span
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["audit_command", "diff_command", "show_command"]
@@ -341,9 +341,9 @@ def _show_diff(screen: Screen, compared: Difference) -> None:
     screen.line(f"after  {compared.messages_after:>6,} messages {after:>9,} tokens   {change:+d} %")
     screen.line()
     screen.line(f"   {'before':<10}{'after':<10}{'msgs':>6}{'tokens':>11}   what")
-    summaries = [each for each in compared.stretches if each.what == "summary"]
+    summaries = [each for each in compared.spans if each.what == "summary"]
     into = "" if not summaries or summaries[0].after is None else f" into {summaries[0].after[0]}"
-    for each in compared.stretches:
+    for each in compared.spans:
         screen.line(_diff_row(compared, each, into))
     screen.line()
     kept, edited, gone = (compared.counted(what) for what in ("kept", "edited", "gone"))
@@ -353,7 +353,7 @@ def _show_diff(screen: Screen, compared: Difference) -> None:
     )
 
 
-def _diff_row(compared: Difference, each: Stretch, into: str) -> str:
+def _diff_row(compared: Difference, each: Span, into: str) -> str:
     sign = {"kept": "=", "folded": "-", "gone": "x", "edited": "~", "summary": "+", "new": "+"}[each.what]
     words = {"folded": f"folded{into}", "gone": "gone without a summary", "new": "new"}.get(each.what, each.what)
     if each.what == "summary":

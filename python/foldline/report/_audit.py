@@ -179,7 +179,7 @@ def audits(
     Raises:
         OSError: The file cannot be read.
     """
-    for transcript in read(path):
+    for transcript in read(Path(path)):
         if "#" not in transcript.id:
             yield _audited(transcript, counter)
 

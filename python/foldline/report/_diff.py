@@ -12,13 +12,13 @@ from foldline import _core
 from foldline._core import COUNT_KINDS, LiveSnapshot, TokenCounter
 from foldline.typing import CountKind, StoredTranscript
 
-__all__ = ["Difference", "Stretch", "difference"]
+__all__ = ["Difference", "Span", "difference"]
 
 What: TypeAlias = Literal["kept", "folded", "gone", "edited", "summary", "new"]
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Span:
     """Messages in a row that had the same fate.
 
     Attributes:
@@ -46,7 +46,7 @@ class Difference:
         tokens_before: Tokens before.
         tokens_after: Tokens after.
         kind: The kind of both counts: that of the less certain one.
-        stretches: What became of the messages, in order of the list before.
+        spans: What became of the messages, in order of the list before.
         facts_kept: Facts of the folded messages that the summary holds.
         facts_added: Those of them in the section that foldline adds.
         facts_lost: Those that it lacks.
@@ -57,14 +57,14 @@ class Difference:
     tokens_before: int
     tokens_after: int
     kind: CountKind
-    stretches: tuple[Stretch, ...]
+    spans: tuple[Span, ...]
     facts_kept: int = 0
     facts_added: int = 0
     facts_lost: int = 0
 
     def counted(self, what: What) -> int:
         """Number of messages with a fate."""
-        return sum(each.messages for each in self.stretches if each.what == what)
+        return sum(each.messages for each in self.spans if each.what == what)
 
     @property
     def is_safe(self) -> bool:
@@ -96,7 +96,7 @@ def difference(before: StoredTranscript, after: StoredTranscript, counter: Token
         old.total_tokens,
         new.total_tokens,
         max(old.kind, new.kind, key=COUNT_KINDS.index),
-        tuple(_stretches(old, new, sources, edited, fates, summaries - set(source))),
+        tuple(_spans(old, new, sources, edited, fates, summaries - set(source))),
         kept,
         added,
         lost,
@@ -139,14 +139,14 @@ def _edited(old: LiveSnapshot, new: LiveSnapshot, source: dict[int, int], summar
     return found
 
 
-def _stretches(
+def _spans(
     old: LiveSnapshot,
     new: LiveSnapshot,
     sources: dict[int, int],
     edited: dict[int, int],
     fates: dict[int, What],
     summaries: set[int],
-) -> Iterator[Stretch]:
+) -> Iterator[Span]:
     """Rows in order of the list before; new messages stand where they are after."""
     now = {before: after for after, before in sources.items()}
     tokens_old, tokens_new = old.per_message.tolist(), new.per_message.tolist()
@@ -164,11 +164,11 @@ def _stretches(
     run: list[tuple[What, int | None, int | None, int]] = []
     for row in rows:
         if run and not _continues(run[-1], row):
-            yield _stretch(run)
+            yield _span(run)
             run = []
         run.append(row)
     if run:
-        yield _stretch(run)
+        yield _span(run)
 
 
 def _new_row(index: int, summaries: set[int], tokens: Sequence[int]) -> tuple[What, int | None, int | None, int]:
@@ -182,8 +182,8 @@ def _continues(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     return bool(a[0] == b[0] and follows(a[1], b[1]) and follows(a[2], b[2]))
 
 
-def _stretch(run: list[tuple[What, int | None, int | None, int]]) -> Stretch:
+def _span(run: list[tuple[What, int | None, int | None, int]]) -> Span:
     first, last = run[0], run[-1]
     before = None if first[1] is None or last[1] is None else (first[1], last[1])
     after = None if first[2] is None or last[2] is None else (first[2], last[2])
-    return Stretch(first[0], before, after, len(run), sum(row[3] for row in run))
+    return Span(first[0], before, after, len(run), sum(row[3] for row in run))
