@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from foldline.planning.repair import repair
     from foldline.planning.validate import validate
     from foldline.reading import read
+    from foldline.report import audit
     from foldline.typing import Problem, StoredTranscript
 
 __all__ = [
@@ -90,6 +91,7 @@ __all__ = [
     "__version__",
     "acompact",
     "analyze",
+    "audit",
     "batch",
     "compact",
     "compactor",
@@ -143,6 +145,7 @@ _ROOMS = {
         "validate",
     ),
     "reading": ("read",),
+    "report": ("audit",),
     "typing": ("Problem", "StoredTranscript"),
 }
 #: Names of the core. The command line loads it after it has a handler of Ctrl-C, since loading takes some milliseconds.

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-__all__ = ["block", "escaped", "joined_pieces", "number", "share", "shown", "strip"]
+__all__ = [
+    "block",
+    "counts_html",
+    "escaped",
+    "joined_pieces",
+    "number",
+    "plan_html",
+    "result_html",
+    "share",
+    "shown",
+    "strip",
+]
 
 #: Characters that a page shows by their number: controls but for line ends and tabs, zero-width and direction signs.
 _HIDDEN = re.compile(
@@ -120,3 +133,71 @@ def block(strips: Iterable[str], line: str, details: Iterable[tuple[str, Sequenc
         if items
     )
     return f'<div class="foldline">{"".join(strips)}<p>{line}</p>{lists}</div>'
+
+
+def counts_html(counts: Any) -> str:
+    """Counts as HTML: one line, and tokens by kind of part."""
+    rows = [f"{escaped(name)}: {number(tokens)}" for name, tokens in counts.by_part.items() if tokens]
+    rows.append(f"overhead: {number(counts.overhead)}")
+    line = f"<b>{number(counts.total)} tokens</b> of {number(len(counts))} messages, {escaped(counts.kind)}"
+    return block((), line, [("By part", rows)])
+
+
+def plan_html(plan: Any) -> str:
+    """A plan as HTML: two strips, one line, and the reasons."""
+    scale = scale_of(max(plan.tokens_before, plan.tokens_after))
+    tokens, actions = plan.message_tokens, plan.actions
+    names = {"summarize": "fold", "drop": "fold", "pin": "pin"}
+    before = [(names.get(action, "keep"), each) for action, each in zip(actions, tokens)]
+    gone = sum(name == "fold" for name, _ in before)
+    summary = plan.tokens_after - plan.tokens_kept - plan.overhead
+    after = [("summary", summary), *(each for each in before if each[0] != "fold")]
+    strips = [
+        strip(f"Before: {number(plan.tokens_before)} tokens", before, scale),
+        strip(f"After: {number(plan.tokens_after)} tokens", after, scale),
+    ]
+    line = (
+        f"<b>{number(plan.tokens_before)} → {number(plan.tokens_after)} tokens</b> ({escaped(plan.kind)}), "
+        f"{share(plan.tokens_before - plan.tokens_after, plan.tokens_before)} less: {number(gone)} of "
+        f"{number(len(actions))} messages go, cut before {plan.cut}"
+    )
+    counted = Counter(zip(actions, plan.reasons))
+    reasons = [f"{number(count)} {escaped(action)}: {escaped(why)}" for (action, why), count in counted.most_common(12)]
+    warnings = [escaped(f"{code} (message {index})") for code, index in plan.warnings[:8]]
+    return block(strips, line, [("Reasons", reasons), ("Warnings", warnings)])
+
+
+def result_html(result: Any) -> str:
+    """The result of a fold as HTML: two strips, one line of verdicts, reasons and facts."""
+    plan, facts = result.plan, result.facts
+    kept = {source for source in result.sources if source is not None}
+    tokens = getattr(plan, "message_tokens", None)
+    strips = []
+    if tokens and result.changed and max(kept, default=-1) < len(tokens):
+        scale = scale_of(max(result.tokens_before, result.tokens_after))
+        pinned = {result.sources[new] for new in result.pins if new < len(result.sources)}
+        before = [("pin" if i in pinned else "keep" if i in kept else "fold", each) for i, each in enumerate(tokens)]
+        stays = [each for each in before if each[0] != "fold"]
+        rest = result.tokens_after - sum(each for _, each in stays)
+        strips = [
+            strip(f"Before: {number(result.tokens_before)} tokens", before, scale),
+            strip(f"After: {number(result.tokens_after)} tokens", [("summary", max(rest, 0)), *stays], scale),
+        ]
+    fits = {True: ", within its budget", False: ", over its budget", None: ""}[result.fits]
+    line = (
+        f"<b>{escaped(result.outcome)}</b> ({escaped(result.reason)}): {number(result.tokens_before)} → "
+        f"{number(result.tokens_after)} tokens, {number(len(result.messages))} messages{fits}"
+    )
+    found = len(facts.kept) + len(facts.added) + len(facts.dropped)
+    if found:
+        line += f"; facts: {len(facts.kept)} kept, {len(facts.added)} added, {len(facts.dropped)} without room"
+    lost = Counter(fact.kind for fact in facts.dropped).most_common(12)
+    reasons = Counter(getattr(plan, "reasons", ())).most_common(12)
+    return block(
+        strips,
+        line,
+        [
+            ("Reasons", [f"{number(count)} {escaped(why)}" for why, count in reasons]),
+            ("Facts without room", [f"{number(count)} {escaped(kind)}" for kind, count in lost]),
+        ],
+    )

@@ -497,6 +497,11 @@ impl Counts {
         self.counts.accuracy().error_bound()
     }
 
+    /// The counts for a notebook, as HTML.
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        slf.py().import("foldline._html")?.call_method1("counts_html", (slf,))?.extract()
+    }
+
     fn __len__(&self) -> usize {
         self.counts.per_message.len()
     }

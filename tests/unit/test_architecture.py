@@ -309,15 +309,15 @@ MODULES = {
     "config": "",
     "loop": "steps _truncated loop",
     "batch": "compactor _fragments _answers cache ray",
-    "report": "_texts _view _checks _figures _picture _sections page",
+    "report": "_texts _view _checks _figures _picture _sections page _audit _context _diff bar",
     "telemetry": "names otel logs",
     "integrations": """
         _options _codec _folder _langchain_messages langchain openai_agents _pydantic_ai_messages pydantic_ai litellm
         google_adk crewai strands
     """,
     "_cli": """
-        progress sources inputs databases parquet restore fold_file estimate models finalize workers ray runs options
-        run trim known_models commands
+        progress terminal sources inputs databases parquet restore fold_file estimate models finalize workers ray runs
+        options run trim see known_models commands
     """,
     "cli": "",
     "__main__": "",

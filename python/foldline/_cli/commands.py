@@ -35,6 +35,7 @@ from foldline._cli.options import (
 from foldline._cli.progress import Column, Reporter, Stop, Table, printable, write_json
 from foldline._cli.restore import restore
 from foldline._cli.run import Compacting
+from foldline._cli.see import audit_command, diff_command, show_command, write_page
 from foldline._cli.sources import (
     STDIN,
     OnProblem,
@@ -123,6 +124,9 @@ def _cli() -> None:
 _cli.add_command(restore)
 _cli.add_command(trim_command)
 _cli.add_command(models_command)
+_cli.add_command(show_command)
+_cli.add_command(audit_command)
+_cli.add_command(diff_command)
 
 
 _paths_argument = click.argument("paths", type=PATHS, nargs=-1, required=True, metavar="PATH…", callback=checked_paths)
@@ -220,6 +224,8 @@ def _counted(transcript: StoredTranscript, counter: TokenCounter, format: Format
 @click.argument("path", type=PATHS)
 @folding_options
 @counter_options
+@click.option("--html", "page", type=click.Path(dir_okay=False), metavar="FILE", help="Write the plan as a page.")
+@click.option("--no-content", is_flag=True, help="No text of a message in the page.")
 @click.option("--explain", "in_words", is_flag=True, help="Describe each plan in words: what stays, what goes and why.")
 @json_option
 def plan_command(
@@ -228,6 +234,8 @@ def plan_command(
     model: str | None,
     heuristic: str | None,
     in_words: bool,
+    page: str | None,
+    no_content: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -245,6 +253,10 @@ def plan_command(
             except FoldlineError as error:
                 reporter.error(error, source.path, transcript.id)
                 continue
+            if page is not None:
+                text = folding.page(transcript, planned, content=not no_content)
+                write_page(page, text)
+                page = None  # of the first transcript
             record = _plan_record(source, transcript, planned)
             if as_json:
                 write_json(record)

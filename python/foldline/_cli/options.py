@@ -314,6 +314,16 @@ class Folding:
         arguments = self.arguments(transcript)
         return plan(transcript.messages, self.keep, format=transcript.format, **arguments)
 
+    def page(self, transcript: StoredTranscript, planned: Plan | Infeasible, *, content: bool) -> str:
+        """The plan as an HTML page."""
+        from foldline.folding.result import FoldInput
+        from foldline.report import plan_html
+
+        tools = self.arguments(transcript)["tools"]
+        keep = self.keep or FitTokens((self.context_window or 0) - self.reserve_tokens)
+        given = FoldInput(transcript.messages, self.counter, keep, transcript.format, tools)
+        return plan_html(planned, given, transcript=transcript, content=content)
+
     def check_pins(self, longest: int) -> None:
         """Checks that every pin is an index of the longest transcript.
 

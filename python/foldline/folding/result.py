@@ -104,6 +104,12 @@ class FoldResult:
         """The facts of the evidence that the summary kept, that were added to it, and that did not fit."""
         return Facts.of(self.evidence)
 
+    def _repr_html_(self) -> str:
+        """The result for a notebook: no script, and no content."""
+        from foldline._html import result_html
+
+        return result_html(self)
+
     def __repr__(self) -> str:
         fits = "" if self.fits is None else ", fits" if self.fits else ", does not fit"
         return (

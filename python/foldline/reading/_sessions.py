@@ -98,9 +98,12 @@ def session_transcripts(
             around["demonstrations"] = thread["demonstrations"]
         suffix = f"#{thread['name']}" if thread["name"] else ""
         dialect = DIALECTS[kind] if kind != "pi" else dialect_of(values, thread["messages"])
-        usage = tuple(ReportedUsage(message, *tokens, model) for message, model, tokens in thread["usage"])
+        usage = tuple(
+            ReportedUsage(message, tokens[0], tokens[1], tokens[2], tokens[3], model)
+            for message, model, tokens in thread["usage"]
+        )
         compactions = tuple(
-            StoredCompaction(before, entry, trigger, time, *tokens, summary, is_encrypted)
+            StoredCompaction(before, entry, trigger, time, tokens[0], tokens[1], summary, is_encrypted)
             for before, entry, trigger, time, tokens, summary, is_encrypted in thread["compactions"]
         )
         yield StoredTranscript(name + suffix, dialect, thread["messages"], around, usage, compactions)

@@ -18,7 +18,7 @@ __all__ = ["STATES", "Chart", "FactRow", "Piece", "chart_of", "fact_rows", "stop
 STATES = {
     "k": ("✓", "in the summary as written", "ok"),
     "a": ("+", "missing; foldline added it", "warn"),
-    "d": ("×", "no room: not in the summary", "bad"),
+    "d": ("×", "not in the summary", "bad"),
 }
 
 #: Squares of a row; facts without room are the first to be counted instead of shown.
@@ -117,7 +117,8 @@ def summary_pieces(view: View, texts: Texts) -> list[Piece]:
     index_of = {each: index for index, each in enumerate(numbers) if each is not None}
     if texts.redact is not None:
         return list(_cited(view.summary, index_of))
-    text, pieces, at = view.result.summary, [], 0
+    text, at = view.result.summary, 0
+    pieces: list[Piece] = []
     placed = [(fact.place, i) for i, fact in enumerate(view.facts) if fact.place is not None]
     for (start, end), i in sorted(placed, key=lambda each: (each[0][0], -each[0][1])):
         if start < at:  # inside the place of another fact

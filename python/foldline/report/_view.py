@@ -117,8 +117,10 @@ class View:
 
     @property
     def cut(self) -> int:
-        """The cut; 0 if nothing is folded."""
-        return 0 if self.plan is None else self.plan.cut
+        """The cut; 0 if nothing goes. Without a plan it lies after the last message that is gone."""
+        if self.plan is not None:
+            return self.plan.cut
+        return max((i + 1 for i, fate in enumerate(self.fates) if fate in "fd"), default=0)
 
     @property
     def fixed(self) -> list[int]:

@@ -168,6 +168,8 @@ def _page(view: View, texts: Texts, prices: Prices | None) -> str:
         "billed": _billed(view),
         "facts": fact_rows(view.facts),
         "fact_counts": counts,
+        # A fold of foldline adds what it has room for; an agent does not.
+        "lost_name": "lost" if view.plan is None else "no room",
         "cost": None if cost is None else cost_rows(cost),
         "chart": None if cost is None else chart_of(cost),
         "price_line": "" if cost is None else _price_line(cost.prices),
@@ -381,7 +383,7 @@ def _ribbons(view: View, picture: Picture) -> dict[str, str]:
         )
 
     folded = kept = ""
-    if picture.cut_x and picture.summary_width:
+    if picture.cut_x and picture.summary_width and view.counted("f"):
         start = 0.0 if view.plan is None else sum(view.tokens[: view.plan.head]) * WIDTH / max(view.before, 1)
         folded = ribbon(0, picture.cut_x, start, start + picture.summary_width)
     if picture.kept is not None:

@@ -84,7 +84,7 @@ fn flag(step: &Value, name: &str, default: bool) -> bool {
 }
 
 fn text<'v>(step: &'v Value, path: &[&str]) -> &'v str {
-    path.iter().fold(Some(step), |value, name| value?.get(*name)).and_then(Value::as_str).unwrap_or_default()
+    path.iter().try_fold(step, |value, name| value.get(*name)).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Whether the matches of a split become pieces, and so does the text between them.

@@ -88,7 +88,7 @@ pub(crate) fn is_other_at(text: &[u8], at: usize) -> bool {
     let byte = |n: usize| text.get(at + n).map_or(0, |byte| usize::from(byte & 0x3f));
     let code_point = match lead {
         0..0x80 => usize::from(lead),
-        0..0xe0 => usize::from(lead & 0x1f) << 6 | byte(1),
+        0x80..0xe0 => usize::from(lead & 0x1f) << 6 | byte(1),
         0xe0..0xf0 => usize::from(lead & 0xf) << 12 | byte(1) << 6 | byte(2),
         _ => usize::from(lead & 7) << 18 | byte(1) << 12 | byte(2) << 6 | byte(3),
     };

@@ -445,6 +445,11 @@ impl Plan {
         &self.plan.fingerprint
     }
 
+    /// The plan for a notebook, as HTML.
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        slf.py().import("foldline._html")?.call_method1("plan_html", (slf,))?.extract()
+    }
+
     fn __bool__(&self) -> bool {
         self.plan.changes()
     }
