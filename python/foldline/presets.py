@@ -36,7 +36,6 @@ from foldline.strategies import (
     message_of,
 )
 from foldline.summarizers import Extractive, Prompted
-from foldline.summarizers.extractive import Form
 from foldline.summarizers.rendering import text_of
 from foldline.triggers import Never, ReserveTokens, StatThreshold, TokenThreshold, Trigger, Utilization
 from foldline.typing import (
