@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 import foldline as fl
-
 from unit.summary_cases import failures, own_cases, shared_cases
 
 OWN = Path(__file__).parents[1] / "cases" / "summaries.json"
 
 
-@pytest.mark.parametrize("case", own_cases(OWN), ids=lambda case: case["name"])
+@pytest.mark.parametrize("case", [*own_cases(OWN)], ids=lambda case: case["name"])
 def test_a_summary_says_what_the_next_agent_needs(case: dict[str, object]) -> None:
     assert failures(case) == []
 
@@ -71,14 +70,14 @@ def test_an_unknown_form_is_refused() -> None:
 
 def test_a_summary_leaves_the_request_below_the_threshold() -> None:
     """A richer one would trigger the next fold at once."""
-    trigger = fl.triggers.TokenThreshold(800)
+    trigger = fl.triggers.Utilization(0.8)
     strategy = fl.strategies.Summarize(keep=fl.KeepMessages(1), summary_tokens=1_000)
     talk = [
         {"role": role, "content": f"{i}: never touch file_{i}.py, " + "mind the rest. " * 30}
         for i in range(12)
         for role in ("user", "assistant")
     ]
-    compactor = fl.Compactor(trigger, strategy, counter=fl.TokenCounter("chars/4"))
+    compactor = fl.Compactor(trigger, strategy, counter="chars/4", context_window=1_000)
     result = compactor.compact(talk)
     assert result.changed
     assert not compactor.compact(list(result.messages)).changed
