@@ -186,51 +186,38 @@ fn a_result_whose_call_stays_is_not_taken_for_the_answer_to_another() {
 #[test]
 fn the_document_has_fixed_headings_in_order() {
     let text = render(&anthropic(&session()), &quarter, 2_000).unwrap();
-    let expected = "## Goal
-- Add a --dry-run flag. You must not touch the API.
-- yes
-- also update README.md
+    let expected = "## Current request
+- [19] \"also update README.md\"
+- Task [0]: \"Add a --dry-run flag. You must not touch the API.\"
 
-## Constraints & Preferences
-- You must not touch the API.
+## Decisions of the agent
+- [1] I'll use the existing option parser for this.
 
-## Progress
-### Done
-- [x] Flag
-- [x] The flag works and all tests pass.
+## State
+- Last check [12]: $ cargo test → ok | test result: ok. 2 passed; 0 failed; 0 ignored
+- Not checked since [12]: old.rs
+- [16] Flag
+- [20] The flag works and all tests pass.
+- Last said [20]: \"The flag works and all tests pass. Shall I push it?\"
 
-### In Progress
-- [ ] Docs
-
-## Key Decisions
-- I'll use the existing option parser for this.
-
-## Files
-- Created /repo/tests/dry.rs
-- Deleted /repo/old.rs
-
-## Errors & Resolutions
-- [resolved] Edit /repo/src/cli.rs — String to replace not found in file.
-- [resolved] $ cargo test 2>&1 | tail -3 — test result: FAILED. 1 passed; 1 failed
+## Open problems
 - [open] $ rm /repo/old.rs && git push — fatal: no upstream branch
 
+## Next steps
+- In progress: Docs
+- To do: Release
+- The user was asked: Shall I push it?
+
+## Files
+- Root: /repo/
+### Changed files
+- src/cli.rs (edited)
+- tests/dry.rs (created)
+### Deleted and moved files
+- old.rs (deleted)
+
 ## Commands
-- $ cargo test 2>&1 | tail -3 → failed (exit code 101) | test result: FAILED. 1 passed; 1 failed
-- $ cargo test → ok | test result: ok. 2 passed; 0 failed; 0 ignored
-- $ rm /repo/old.rs && git push → failed | fatal: no upstream branch
-
-## Next Steps
-1. Release
-2. The user was asked: Shall I push it?
-
-## Critical Context
-- Last state: The flag works and all tests pass. Shall I push it?
-
-<modified-files>
-/repo/src/cli.rs
-/repo/tests/dry.rs
-/repo/old.rs
-</modified-files>
+- $ cargo test → ok
 ";
     assert_eq!(text, expected);
 }

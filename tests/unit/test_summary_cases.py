@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import foldline as fl
 from unit.summary_cases import failures, own_cases, shared_cases
 
 OWN = Path(__file__).parents[1] / "cases" / "summaries.json"
 
 
-@pytest.mark.parametrize("case", own_cases(OWN), ids=lambda case: case["name"])
+@pytest.mark.parametrize("case", [*own_cases(OWN)], ids=lambda case: case["name"])
 def test_a_summary_says_what_the_next_agent_needs(case: dict[str, object]) -> None:
     assert failures(case) == []
 
@@ -22,3 +24,60 @@ def test_summaries_of_the_shared_cases_say_what_the_next_agent_needs(shared: Pat
         assert failures(case) == []
         checked += 1
     assert checked > 0
+
+
+def work() -> list[dict[str, object]]:
+    """A task, a long look, an edit and a step that is left."""
+
+    def call(id: str, name: str, **given: object) -> dict[str, object]:
+        return {"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": name, "input": given}]}
+
+    def result(id: str, text: str) -> dict[str, object]:
+        return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": text}]}
+
+    return [
+        {"role": "user", "content": "Add a flag to /repo/src/cli.py. Never push to main."},
+        call("a", "Read", file_path="/repo/src/cli.py"),
+        result("a", "def main(): ...\n" * 200),
+        call("b", "Edit", file_path="/repo/src/cli.py", old_string="a", new_string="b"),
+        result("b", "The file has been updated."),
+        {"role": "assistant", "content": "The flag is there. Next: the manual page."},
+        {"role": "user", "content": "Go on."},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("form", "headings"),
+    [
+        (None, ("## Current request", "## Next steps", "## Files")),
+        ("page", ("## Current request", "## Next steps", "## Files")),
+        ("document", ("## Goal", "## Next Steps", "<modified-files>")),
+        ("session", ("#### Original Task", "#### Completed Work", "#### Pending Work")),
+    ],
+)
+def test_a_form_has_the_headings_that_a_model_is_asked_for(form: Any, headings: tuple[str, ...]) -> None:
+    result = fl.compact(work(), fl.KeepMessages(1), summarizer=fl.summarizers.Extractive(form))
+    places = [result.summary.find(heading) for heading in headings]
+    assert -1 not in places
+    assert places == sorted(places)
+
+
+def test_an_unknown_form_is_refused() -> None:
+    with pytest.raises(fl.errors.ConfigError) as caught:
+        fl.summarizers.Extractive("table")  # type: ignore[arg-type]
+    assert (caught.value.code, caught.value.path) == ("bad_form", "form")
+
+
+def test_a_summary_leaves_the_request_below_the_threshold() -> None:
+    """A richer one would trigger the next fold at once."""
+    trigger = fl.triggers.Utilization(0.8)
+    strategy = fl.strategies.Summarize(keep=fl.KeepMessages(1), summary_tokens=1_000)
+    talk = [
+        {"role": role, "content": f"{i}: never touch file_{i}.py, " + "mind the rest. " * 30}
+        for i in range(12)
+        for role in ("user", "assistant")
+    ]
+    compactor = fl.Compactor(trigger, strategy, counter="chars/4", context_window=1_000)
+    result = compactor.compact(talk)
+    assert result.changed
+    assert not compactor.compact(list(result.messages)).changed

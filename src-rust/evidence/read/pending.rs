@@ -16,7 +16,7 @@ pub(super) enum Source {
     /// An earlier summary.
     Earlier,
     /// A text of the agent.
-    Said,
+    Agent,
 }
 
 #[derive(Clone, Debug)]
@@ -82,12 +82,12 @@ impl Pending {
             return;
         }
         if steps.is_whole {
-            self.items.retain(|item| item.source != Source::Said);
+            self.items.retain(|item| item.source != Source::Agent);
         }
         for step in steps.steps {
             let is_known = |item: &Item| !item.is_done && is_same_step(&step.text, &item.text);
             if !self.items.iter().any(is_known) {
-                self.push(message, None, &step.text, Source::Said, false);
+                self.push(message, None, &step.text, Source::Agent, false);
             }
         }
         self.now = self.now.take().filter(|now| now.message == message);
