@@ -23,7 +23,8 @@ from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["audit_command", "diff_command", "show_command"]
 
-_PROGRAMS = {"claude_code": "Claude Code", "codex": "Codex", "pi": "pi", "gemini_cli": "Gemini CLI", "goose": "goose"}
+#: Names of programs that are not their words with capitals.
+_PROGRAMS = {"pi": "pi", "gemini_cli": "Gemini CLI"}
 
 #: Losses of a finding that are listed without -v.
 _SHOWN = 3
@@ -52,7 +53,7 @@ def _found(paths: Sequence[str], reporter: Reporter) -> list[tuple[str, StoredTr
 
 
 def _program(name: str) -> str:
-    return _PROGRAMS.get(name, name.replace("_", " "))
+    return _PROGRAMS.get(name, name.replace("_", " ").title())
 
 
 def _id(name: str) -> str:

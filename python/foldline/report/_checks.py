@@ -28,8 +28,8 @@ _WARNINGS = {
     "thinking_blocks_fold": "Thinking of message {} forbids every cut that was asked for",
 }
 
-#: Names of providers.
-_PROVIDERS = {"openai": "OpenAI", "responses": "OpenAI Responses", "anthropic": "Anthropic", "gemini": "Gemini"}
+#: Names of providers that are not their word with a capital.
+_PROVIDERS = {"openai": "OpenAI", "responses": "OpenAI Responses"}
 
 _MOST_WARNINGS = 12
 
@@ -174,7 +174,7 @@ def _rules(view: View) -> list[Check]:
     found = _validity(view)
     if found is None:
         return []
-    name = _PROVIDERS.get(found.provider, found.provider)
+    name = _PROVIDERS.get(found.provider, found.provider.capitalize())
     if found.new:
         first = found.new[0]
         text = f"{name} would reject the result: {first.code} at its message {first.index}"
