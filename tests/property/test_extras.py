@@ -114,7 +114,7 @@ def test_thinking_and_gain(fl: Any, case: tuple[Sample, Keep], thinking: str, ga
 
 def test_thinking_and_gain_seeded(fl: Any, oracle_cases: int) -> None:
     seen: Counter[str] = Counter()
-    for sample, keep, thinking, gain, _ in asked(oracle_cases // 20, "thinking"):
+    for sample, keep, thinking, gain, _ in asked(oracle_cases // 2, "thinking"):
         seen.update(decision_is_the_oracles(fl, sample, keep, thinking, gain))
     wanted = {"thinking_bound", "gain_too_small", "thinking_blocks_fold", "stripped", "folded", "infeasible"}
     assert {what for what, times in seen.items() if times > 5} >= wanted, seen

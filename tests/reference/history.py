@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from .engine import summary_message
-from .model import read
+from .model import BEDROCK, read
+from .parts import Message, Text
 from .planner import Planner
 from .rules import SUMMARY_LABEL
+from .trim import FILLERS
 
 __all__ = ["LABEL", "fold_floor", "fold_summary_tokens", "history_numbers", "label_tokens", "numbers_after"]
 
@@ -49,16 +51,23 @@ def label_tokens(planner: Planner, covered: int) -> int:
 
 
 def fold_summary_tokens(planner: Planner, amount: int, given: int, covered: int) -> int:
-    """S of a fold to `amount` tokens: what the last cut leaves, between label + 16 and `given`."""
-    least = label_tokens(planner, covered) + LEAST_TEXT
+    """S of a fold to `amount` tokens: what the last cut leaves, between the least and `given`."""
+    least = _least_tokens(planner, covered)
     last = max(planner.fitting_cuts())
     base = Planner.stays(_with_summary(planner, 0), last)
     return max(least, min(given, amount - base))
 
 
 def fold_floor(planner: Planner, covered: int) -> int:
-    """The floor of every fold: that of `FitTokens` with S = label + 16."""
-    return _with_summary(planner, label_tokens(planner, covered) + LEAST_TEXT).floor()
+    """The floor of every fold: that of `FitTokens` with the least S."""
+    return _with_summary(planner, _least_tokens(planner, covered)).floor()
+
+
+def _least_tokens(planner: Planner, covered: int) -> int:
+    """The least S: label + 16, and at Bedrock, where the sides take turns, a filler that may follow the summary."""
+    filler = Message("assistant", (Text(FILLERS["assistant"]),))
+    beside = planner.counter.message(filler) if planner.format == BEDROCK else 0
+    return label_tokens(planner, covered) + LEAST_TEXT + beside
 
 
 def _with_summary(planner: Planner, summary_tokens: int) -> Planner:

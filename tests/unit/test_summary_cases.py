@@ -10,7 +10,7 @@ import pytest
 import foldline as fl
 from unit.summary_cases import failures, own_cases, shared_cases
 
-OWN = Path(__file__).parents[1] / "cases" / "summaries.json"
+OWN = Path(__file__).parents[1] / "cases" / "summaries" / "talks.json"
 
 
 @pytest.mark.parametrize("case", [*own_cases(OWN)], ids=lambda case: case["name"])

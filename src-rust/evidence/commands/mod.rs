@@ -2,6 +2,7 @@
 
 pub(super) mod echo;
 mod effects;
+pub(super) mod exit_code;
 pub(super) mod folders;
 mod kinds;
 mod options;

@@ -5,7 +5,7 @@ pub(super) mod call_list;
 pub(super) mod calls;
 mod closing;
 pub(super) mod collect;
-mod exit_code;
+
 pub(super) mod files;
 mod finish;
 mod flat;

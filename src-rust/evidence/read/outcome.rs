@@ -3,9 +3,9 @@
 //! The provider's error flag comes first, then an exit code if the agent writes one, then the text. Text alone decides
 //! only for commands that change something, because a file shown may well mention errors.
 
-use super::exit_code::{TAIL_BYTES, exit_code};
 use super::rejection::is_rejection;
 use super::structured::structured;
+use crate::evidence::commands::exit_code::{TAIL_BYTES, exit_code};
 use crate::evidence::commands::shell::ShellCommand;
 use crate::evidence::text::{head_bytes, one_line, starts_with_ignoring_case, tail_bytes};
 use crate::evidence::{CommandKind, CommandStatus};

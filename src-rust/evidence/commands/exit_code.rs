@@ -3,10 +3,10 @@
 use crate::evidence::text::{head_bytes, starts_with_ignoring_case, tail_bytes};
 
 /// Bytes read at the end of a long output.
-pub(super) const TAIL_BYTES: usize = 24 << 10;
+pub(in crate::evidence) const TAIL_BYTES: usize = 24 << 10;
 
 /// The exit code that an agent wrote, in any line that says nothing else, or in a sentence at either end.
-pub(super) fn exit_code(text: &str) -> Option<i32> {
+pub(in crate::evidence) fn exit_code(text: &str) -> Option<i32> {
     const MARKERS: [&str; 8] = [
         "exit code",
         "exit status",
