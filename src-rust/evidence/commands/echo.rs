@@ -25,7 +25,6 @@ pub(in crate::evidence) fn echoed(output: &str, root: &str) -> Vec<Act> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::evidence::commands::kinds::{TABLE, class};
     use crate::evidence::commands::programs::Act;
     use crate::evidence::commands::shell::analyse;

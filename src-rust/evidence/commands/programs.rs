@@ -20,7 +20,7 @@ const ANY: &str = "any";
 pub(in crate::evidence) struct Act {
     /// The program and its subcommand, in one spelling.
     pub name: String,
-    language: &'static str,
+    pub(super) language: &'static str,
     /// Classes of the check; 0 for other commands.
     pub classes: u8,
     /// The first class: what a failure is about.

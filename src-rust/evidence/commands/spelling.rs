@@ -161,7 +161,7 @@ fn inner_of_compose(rest: &[&str]) -> Option<usize> {
 }
 
 /// `docker compose -f x up -d` as one program with its subcommand first.
-fn compose<'w>(rest: Vec<&'w str>) -> Vec<&'w str> {
+fn compose(rest: Vec<&str>) -> Vec<&str> {
     let mut words = rest;
     while words.len() > 2 && words[1].starts_with('-') {
         let takes_value =

@@ -124,7 +124,7 @@ fn list_below<'t>(lines: &mut std::iter::Peekable<std::str::Lines<'t>>) -> Optio
             // A blank line ends a list that has begun, unless the list goes on after it.
             let mut ahead = lines.clone();
             let after = ahead.find(|line| !line.trim().is_empty());
-            if !after.is_some_and(|line| is_item(line)) {
+            if !after.is_some_and(is_item) {
                 break;
             }
             lines.next();

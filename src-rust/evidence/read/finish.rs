@@ -236,7 +236,7 @@ fn below_root(found: &mut Evidence) {
     let mut by_path: HashMap<String, usize> =
         found.files.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect();
     let mut gone = vec![false; found.files.len()];
-    for at in 0..found.files.len() {
+    for (at, is_gone) in gone.iter_mut().enumerate() {
         let path = found.files[at].path.clone();
         if path.starts_with(['/', '~']) || path.starts_with("../") || path.contains(":\\") {
             continue;
@@ -246,7 +246,7 @@ fn below_root(found: &mut Evidence) {
             Some(other) if other != at => {
                 let file = found.files[at].clone();
                 found.files[other].merge(&file);
-                gone[at] = true;
+                *is_gone = true;
             }
             _ => {
                 by_path.insert(whole.clone(), at);

@@ -448,17 +448,11 @@ fn is_pure_answer(asked: &UserQuestion, words: &str) -> bool {
         return true;
     }
     let is_one = sentences(words).count() <= 1 && words.chars().count() <= MAX_PURE_CHARS;
-    let begins =
-        ["no", "yes", "nope", "yeah", "neither", "both", "nein", "ja", "不", "是"].iter().any(|word| {
-            lower
-                .strip_prefix(word)
-                .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
-        });
     let wishes = WISHES.iter().any(|wish| crate::evidence::text::has_word(&lower, wish));
     let is_value = lower.starts_with(|c: char| c.is_ascii_digit());
     // "Yes, and put them there" asks for more.
     let adds = lower.starts_with("yes") && (lower.contains(" and ") || lower.contains(" but ") || count > 4);
-    is_one && !adds && ((begins && !wishes) || is_value || !wishes)
+    is_one && !adds && (is_value || !wishes)
 }
 
 /// Whether a finding is worth a line: it names something, and is not about the agent's own next move.

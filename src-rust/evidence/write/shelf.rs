@@ -33,7 +33,7 @@ impl<'e> Shelf<'e> {
             .filter(|file| {
                 !is_scratch(&file.path) && file.path.trim_end_matches('/') != root.trim_end_matches('/')
             })
-            .filter(|file| !(file.actions == [FileOp::Created, FileOp::Deleted]))
+            .filter(|file| file.actions != [FileOp::Created, FileOp::Deleted])
             .collect();
         if files.len() < 400 {
             files.retain(|file| is_gone(file) || !is_folder(file));
