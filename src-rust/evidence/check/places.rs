@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn bytes_become_characters() {
-        let (mut first, mut second, mut none) = (Some((3, 6)), Some((0, 3)), None);
+        let (mut first, mut second, mut none) = (Some((2, 6)), Some((0, 2)), None);
         in_chars("äöüabc", [&mut first, &mut second, &mut none].into_iter());
         assert_eq!((first, second, none), (Some((1, 3)), Some((0, 1)), None));
     }

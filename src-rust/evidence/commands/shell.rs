@@ -117,8 +117,7 @@ pub(in crate::evidence) fn analyse_in(line: &str, folder: &str) -> ShellCommand 
         acts,
         is_masked: commands.iter().take(last).any(separated),
         has_fallback: commands.iter().any(|command| command.next == Next::Or),
-        asks: commands.last().is_some_and(|command| asks(&command.words))
-            || commands.iter().all(|command| asks(&command.words)),
+        asks: commands.last().is_some_and(|command| asks(&command.words)),
         starts: starts(&commands, line),
         runs_in: directory.clone(),
         ends_in: Some(directory).filter(|directory| directory.starts_with('/') && directory != folder),

@@ -408,7 +408,7 @@ mod tests {
         assert_eq!(texts(prose), ["the HTTP route in `a/routes.go`", "a line in `CHANGELOG.md`"]);
         assert_eq!(texts("Next: note the sizes in OPS-1."), ["note the sizes in OPS-1"]);
         assert_eq!(texts("To do: (1) the parser (2) the docs."), ["the parser", "the docs"]);
-        assert_eq!(texts("One test is left: `a` in `b.ts`."), ["One test is left: `a` in `b.ts`."]);
+        assert_eq!(texts("One test is left: `a` in `b.ts`."), ["`a` in `b.ts`"]);
         assert_eq!(
             texts("Fine. Next I make the job, then the mail template."),
             ["Next I make the job", "the mail template"]

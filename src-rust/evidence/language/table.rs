@@ -112,11 +112,10 @@ pub(in crate::evidence) fn told_in(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text;
     // A sentence of the frame, so that quoted text is not taken for it: at the start of a line.
-    while let Some(at) = memchr::memmem::find(rest.as_bytes(), b"essage").filter(|_| found.len() < 8) {
-        let line_start = rest[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        let line = rest[line_start..].trim_start_matches([' ', '>', '*']);
+    while !rest.is_empty() && found.len() < 8 {
+        let line = rest.trim_start_matches([' ', '>', '*']);
         let Some(opening) = OPENINGS.iter().find(|opening| starts_with_ignoring_case(line, opening)) else {
-            rest = &rest[at + 6..];
+            rest = memchr::memchr(b'\n', rest.as_bytes()).map_or("", |newline| &rest[newline + 1..]);
             continue;
         };
         let words = &line[opening.len()..];

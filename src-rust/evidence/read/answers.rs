@@ -1,7 +1,7 @@
 //! Answers of the user that come as results: to a question tool, to a plan, to a call.
 
 use super::calls::CallIntent;
-use super::flat::flat;
+use super::flat::flat_json;
 use super::runs::Call;
 use crate::evidence::language::asking::UserQuestion;
 use crate::evidence::text::{escape_section_tags, one_line};
@@ -59,9 +59,14 @@ fn quoted(asked: &[UserQuestion], text: &str) -> Vec<(UserQuestion, String)> {
     let answer = |((_, from, asked), end): (&(usize, usize, &UserQuestion), &usize)| {
         let rest = &text[*from..*end];
         // The last quotation mark before the next question or before the sentence of the tool.
-        let rest = rest.split("\". You can").next().unwrap_or(rest);
-        let rest = rest.split("\" user notes:").next().unwrap_or(rest);
-        let said = rest.trim_end().trim_end_matches([',', ' ', '.', '\n', '}']).trim_end_matches('"');
+        let closed = ["\". You can", "\" user notes:"].iter().filter_map(|close| rest.find(*close)).min();
+        let said = closed.map_or_else(
+            || {
+                let rest = rest.trim_end().trim_end_matches([',', ' ', '.', '\n', '}']);
+                rest.strip_suffix('"').unwrap_or(rest)
+            },
+            |at| &rest[..at],
+        );
         ((*asked).clone(), said.to_owned())
     };
     found.iter().zip(&ends).map(answer).filter(|(_, said)| !said.is_empty()).collect()
@@ -194,7 +199,7 @@ pub(super) fn telling_result(text: &str) -> Vec<String> {
         return Vec::new();
     }
     if text.starts_with('{') {
-        let pieces = with_document(text.as_bytes(), |node| flat(&node)).unwrap_or_default();
+        let pieces = flat_json(text);
         let is_frame = |piece: &String| FRAME.contains(&piece.split(' ').next().unwrap_or(""));
         return pieces.into_iter().filter(|piece| !is_frame(piece)).take(MAX_PIECES).collect();
     }

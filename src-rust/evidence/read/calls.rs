@@ -3,7 +3,7 @@
 //! Agents name their tools differently, but with the same words: a tool with `read` in its name and a path in its
 //! arguments reads that file. Only tools that words do not reveal (shells, patches, task lists) are listed.
 
-use super::flat::{flat, line_of};
+use super::flat::{flat_json, line_of};
 use super::tasks::status_of;
 use super::tools::{Tool, tool_of};
 use crate::evidence::commands::folders;
@@ -73,10 +73,7 @@ pub(super) fn shell_intent(command: &str, folder: &str) -> CallIntent {
 
 /// A call as one line: `book_flight: id A1, cabin economy`.
 fn other(name: &str, arguments: &str) -> CallIntent {
-    let flat = match Tape::parse(arguments.as_bytes(), &mut || true) {
-        Ok(Some(tape)) => flat(&tape.root()),
-        _ => with_document(arguments.as_bytes(), |node| flat(&node)).unwrap_or_default(),
-    };
+    let flat = flat_json(arguments);
     let name = one_line(&escape_section_tags(name), 80);
     if flat.is_empty() {
         let line = arguments.trim_matches(['{', '}', ' ']);

@@ -1,6 +1,7 @@
 //! JSON as pieces `key value` on one line.
 
 use crate::evidence::text::{escape_section_tags, one_line};
+use crate::json::{Tape, with_document};
 use crate::node::{Kind, Node};
 
 /// A name with as many whole pieces as have room.
@@ -14,6 +15,14 @@ pub(super) fn line_of(name: &str, pieces: &[String], max_chars: usize) -> String
         line.push_str(piece);
     }
     line
+}
+
+/// [`flat`] of a text; empty if it is not JSON. Numbers stay as they are written, where one pass can read the text.
+pub(super) fn flat_json(text: &str) -> Vec<String> {
+    match Tape::parse(text.as_bytes(), &mut || true) {
+        Ok(Some(tape)) => flat(&tape.root()),
+        _ => with_document(text.as_bytes(), |node| flat(&node)).unwrap_or_default(),
+    }
 }
 
 /// The members of a JSON object as `key value`, without empty ones; members of a nested object follow its key.

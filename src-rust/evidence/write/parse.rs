@@ -467,7 +467,7 @@ mod tests {
         assert_eq!(texts(&found.next_steps), ["The user was asked: Ok?"]);
         assert_eq!(found.last_state.map(|note| note.text).as_deref(), Some("Half way"));
         let files: Vec<_> = found.files.iter().map(|f| (f.path.as_str(), f.is_modified())).collect();
-        assert_eq!(files, [("/r/a.rs", false), ("b.rs", false), ("/c.rs", false), ("/r/src/d.rs", true)]);
+        assert_eq!(files, [("/r/a.rs", false), ("/r/b.rs", false), ("/c.rs", false), ("/r/src/d.rs", true)]);
     }
 
     #[test]
