@@ -183,6 +183,9 @@ pub struct CommandRun {
     pub detail: Option<String>,
     /// Number of runs.
     pub runs: u32,
+    /// The number of its message that an earlier summary cites.
+    #[serde(skip)]
+    pub number: Option<usize>,
 }
 
 /// An error that a result reports.

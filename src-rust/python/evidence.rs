@@ -77,7 +77,7 @@ impl RangeEvidence {
     /// The extractive summary within `max_tokens`, and the evidence as JSON text.
     ///
     /// The JSON lists the facts that the summary contains (`kept`) and lacks (`dropped`).
-    #[pyo3(signature = (max_tokens, count, form = "page"))]
+    #[pyo3(signature = (max_tokens, count, form = "handover"))]
     fn render(
         &self,
         py: Python<'_>,
@@ -90,7 +90,7 @@ impl RangeEvidence {
             let form = match form {
                 "document" => Form::Document,
                 "session" => Form::Session,
-                _ => Form::Page,
+                _ => Form::Handover,
             };
             run(py, WRITING_BYTES, |_| {
                 let evidence = self.evidence()?;

@@ -61,10 +61,10 @@ def test_of_runs_started_together_each_ends_well_or_reads_that_another_holds_the
 
 # Ctrl-C
 
-#: The console script, which says when Python has started: before that, an interrupt is Python's own.
-SCRIPT = "import os, sys; os.write(1, b'.'); from foldline.cli import main; sys.exit(main())"
+#: The console script, which says when foldline's first lines are loaded: before that, an interrupt is Python's own.
+SCRIPT = "import os, sys; from foldline.cli import main; os.write(1, b'.'); sys.exit(main())"
 
-#: Time in which `SCRIPT` finds and loads the first lines of foldline, on a busy machine.
+#: Time in which `SCRIPT` calls `main`, on a busy machine.
 FIRST_LINES_S = 0.02
 
 

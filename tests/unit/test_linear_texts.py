@@ -44,6 +44,7 @@ ENDS = ("", "!", "]", "\n```")
 
 #: Every expression of the package: how it is used, and further texts for it as heads and pieces.
 EXPRESSIONS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
+    "_html:_HIDDEN": ("sub", {"": ("\u202e", "\u200b")}),
     "_util.overflow:_BARE": ("search", {"": ("4", "400 "), "400": (" ",), "400 status code": (" ",)}),
     "_util.overflow:_patterns.context": (
         "search",
@@ -65,6 +66,9 @@ EXPRESSIONS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
     "_util.overflow:_WAIT": ("search", {"": ("try again in ", "retry after ")}),
     "batch.ray:_OURS": ("fullmatch", {"part-" + "0" * 64: ("-1", "1")}),
     "presets:_SessionSummary.HEADING": ("sub", {"## Session Summary": ("e", " Session Summary")}),
+    "report._sections:_CITED": ("findall", {"": ("[1", "[1]"), "[": ("1",)}),
+    "report._texts:_SPACES": ("sub", {"": (" \t", "\n "), "a": (" ",)}),
+    "report.page:_UUID": ("fullmatch", {"0" * 8 + "-": ("0", "-", "0-")}),
     "stores.sql:_OURS": ("fullmatch", {"": ("m1", "c1", "c1."), "c": ("1", "1."), "m": ("1",)}),
     "strategies.truncate:_EARLIER": (
         "search",

@@ -59,9 +59,9 @@ CALLERS: dict[str, Callable[..., Any]] = {"compact": mended, "Summarize": by_str
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_missing_facts_are_added_after_the_summary(caller: str) -> None:
-    result = CALLERS[caller]("## Goal\nSomething with a flag.")
-    assert result.summary.startswith("## Goal\nSomething with a flag.\n\n" + HEADING)
+def test_missing_facts_are_added_after_a_summary_without_headings(caller: str) -> None:
+    result = CALLERS[caller]("Something with a flag.")
+    assert result.summary.startswith("Something with a flag.\n\n" + HEADING)
     for fact in ("You must not touch the API.", "never push to main", "src/cli.py", "8443"):
         assert fact in result.summary
     assert result.evidence is not None
@@ -72,6 +72,20 @@ def test_missing_facts_are_added_after_the_summary(caller: str) -> None:
         for key in ("kept", "added", "dropped")
         for item in result.evidence[key]
     )
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_missing_facts_go_under_the_headings_of_the_summary(caller: str) -> None:
+    headings = ("## Current request", "## Rules and decisions of the user", "## Open problems", "## Next steps")
+    text = "\n\n".join(f"{heading}\n- Something." for heading in (*headings, "## Files", "## Names"))
+    summary = CALLERS[caller](text).summary
+    rules = summary.partition(headings[1])[2].partition("##")[0]
+    assert "You must not touch the API." in rules
+    assert "never push to main" in rules
+    assert "src/cli.py" in summary.partition("## Files")[2].partition("##")[0]
+    assert "8443" in summary.partition("## Names")[2]
+    assert [summary.count(heading) for heading in headings] == [1, 1, 1, 1]
+    assert HEADING not in summary
 
 
 def test_compact_and_a_strategy_mend_the_same_way() -> None:

@@ -87,7 +87,6 @@ BROKEN: list[list[Any]] = [
     [user("a"), user(5)],
     [user(5), anthropic_call(), openai_call()],
     [user(5), anthropic_call()],
-    [user("a"), {"role": "user", "parts": [{"type": "text", "text": "a"}]}],
     [{"role": "developer", "content": "a"}, {"role": "user", "parts": [{"text": "a"}]}],
     [user("a"), {"type": "reasoning"}, {"content": "a"}],
     [{"parts": [{"functionCall": 5}]}, {"role": "tool", "content": ""}],

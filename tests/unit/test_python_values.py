@@ -156,7 +156,7 @@ def test_a_mapping_that_is_not_a_dict_is_refused(operation: Operation, mapping: 
 
 
 @pytest.mark.parametrize("operation", READING, indirect=True)
-@pytest.mark.parametrize("format", ["", "OPENAI_CHAT", "cohere", CANARY])
+@pytest.mark.parametrize("format", ["", "OPENAI_CHAT", "converse", CANARY])
 def test_an_unknown_format_is_a_config_error(operation: Operation, format: str) -> None:
     with pytest.raises(fl.errors.ConfigError) as caught:
         operation([user("a")], format)

@@ -50,7 +50,7 @@ def work() -> list[dict[str, object]]:
     ("form", "headings"),
     [
         (None, ("## Current request", "## Next steps", "## Files")),
-        ("page", ("## Current request", "## Next steps", "## Files")),
+        ("handover", ("## Current request", "## Next steps", "## Files")),
         ("document", ("## Goal", "## Next Steps", "<modified-files>")),
         ("session", ("#### Original Task", "#### Completed Work", "#### Pending Work")),
     ],

@@ -14,7 +14,7 @@ from foldline.typing import Completion, SummarizeRequest
 __all__ = ["Extractive"]
 
 #: The headings of a summary.
-Form: TypeAlias = Literal["page", "document", "session"]
+Form: TypeAlias = Literal["handover", "document", "session"]
 
 
 class Extractive:
@@ -24,8 +24,8 @@ class Extractive:
     of another program, is merged, not nested.
 
     Args:
-        form: The headings: ``"page"`` for the sections above; ``"document"`` and ``"session"`` for those that
-            `Prompted` asks a model for. Default: that of the preset, else ``"page"``.
+        form: The headings: ``"handover"`` for the sections above; ``"document"`` and ``"session"`` for those that
+            `Prompted` asks a model for. Default: that of the preset, else ``"handover"``.
 
     Raises:
         ConfigError: The form is unknown.
@@ -41,7 +41,7 @@ class Extractive:
 
     def __init__(self, form: Form | None = None) -> None:
         if form not in (None, *get_args(Form)):
-            raise ConfigError('must be "page", "document" or "session"', code="bad_form", path="form")
+            raise ConfigError('must be "handover", "document" or "session"', code="bad_form", path="form")
         self.form = form
 
     def __repr__(self) -> str:
@@ -52,7 +52,7 @@ class Extractive:
         facts = evidence_of(request)
 
         def write(count: Callable[[str], int]) -> tuple[str, str]:
-            return facts.render(request.max_tokens, count, self.form or "page")
+            return facts.render(request.max_tokens, count, self.form or "handover")
 
         # The document quotes foreign text, so it is sanitized.
         text, evidence = settled(write, request.count, request.max_tokens, lambda text: neutralized(text)[0])

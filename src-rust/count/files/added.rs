@@ -73,20 +73,9 @@ impl AddedTokens {
     }
 }
 
-/// A character of a word: `\w`.
+/// A character of a word: `\w`, as the regex engine of the package `tokenizers` has it.
 fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_' || is_mark_or_connector(c)
-}
-
-/// The characters of `\w` beyond letters, numbers and the underscore.
-fn is_mark_or_connector(c: char) -> bool {
-    unicode_normalization::char::is_combining_mark(c)
-        || matches!(
-            c,
-            '\u{203f}' | '\u{2040}' | '\u{2054}' | '\u{fe33}' | '\u{fe34}' | '\u{fe4d}'
-                ..='\u{fe4f}' | '\u{ff3f}'
-        )
-        || matches!(c, '\u{200c}' | '\u{200d}')
+    regex_syntax::try_is_word_character(c).unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -38,11 +38,11 @@ impl FileCounter {
 
     fn run(&self, text: &str, limit: usize, check: Interrupt<'_>) -> Result<Option<usize>> {
         let mut is_stopped = false;
-        let mut go_on = || {
+        let mut keep_going = || {
             is_stopped |= !check();
             !is_stopped
         };
-        let counted = self.tokenizer.count(text, &mut Stop::new(limit, Some(&mut go_on)));
+        let counted = self.tokenizer.count(text, &mut Stop::new(limit, Some(&mut keep_going)));
         if is_stopped { Err(Error::interrupted()) } else { Ok(counted) }
     }
 }

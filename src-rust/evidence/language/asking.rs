@@ -87,7 +87,8 @@ fn inline(line: &str) -> Vec<(String, String)> {
     let mut starts: Vec<(usize, usize, String)> = Vec::new();
     let bytes = line.as_bytes();
     for (at, _) in line.match_indices(')') {
-        let from = line[..at].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
+        let before = line[..at].char_indices().rev().find(|(_, c)| !c.is_ascii_alphanumeric());
+        let from = before.map_or(0, |(before, c)| before + c.len_utf8());
         let label = &line[from..at];
         let begins = from == 0 || matches!(bytes[from - 1], b' ' | b'(' | b'*');
         if label.is_empty()

@@ -191,7 +191,7 @@ pub(super) fn refused(call: &Call<'_>) -> String {
     one_line(&escape_section_tags(&text), 160)
 }
 
-/// What a result says besides that it succeeded: `charged 243.50`, or its first line.
+/// What a result says besides that it succeeded: `charged 243.5`, or its first line.
 pub(super) fn telling_result(text: &str) -> Vec<String> {
     const FRAME: [&str; 8] = ["ok", "success", "status", "result", "succeeded", "error", "is_error", "code"];
     let text = text.trim();
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_result_adds_what_it_says() {
-        assert_eq!(telling_result("{\"ok\": true, \"charged\": 243.50}"), ["charged 243.50"]);
+        assert_eq!(telling_result("{\"ok\": true, \"charged\": 243.50}"), ["charged 243.5"]);
         assert_eq!(telling_result("Done."), Vec::<String>::new());
         assert_eq!(telling_result("Ticket 14 created"), ["Ticket 14 created"]);
     }

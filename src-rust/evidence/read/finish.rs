@@ -122,6 +122,7 @@ impl Collector<'_> {
                     outcome,
                     detail: call.status.detail.clone(),
                     runs: 1,
+                    number: None,
                 });
             }
             CallIntent::Other { line, .. } if !outcome.is_failure() && outcome != CommandStatus::Rejected => {

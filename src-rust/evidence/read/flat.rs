@@ -17,7 +17,7 @@ pub(super) fn line_of(name: &str, pieces: &[String], max_chars: usize) -> String
     line
 }
 
-/// [`flat`] of a text; empty if it is not JSON. Numbers stay as they are written, where one pass can read the text.
+/// [`flat`] of a text; empty if it is not JSON.
 pub(super) fn flat_json(text: &str) -> Vec<String> {
     match Tape::parse(text.as_bytes(), &mut || true) {
         Ok(Some(tape)) => flat(&tape.root()),

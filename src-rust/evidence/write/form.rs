@@ -34,7 +34,7 @@ impl Part {
 pub enum Form {
     /// The sections that foldline writes by default.
     #[default]
-    Page,
+    Handover,
     /// Goal, constraints, progress, decisions, next steps, context, and two lists of files.
     Document,
     /// Original task, completed work, decisions, current state, pending work, errors.
@@ -45,7 +45,7 @@ impl Form {
     /// The sections in order, each with its heading; a heading that follows itself is written once.
     pub(super) fn sections(self) -> &'static [(Part, &'static str)] {
         match self {
-            Form::Page => &[
+            Form::Handover => &[
                 (Part::Request, "## Current request"),
                 (Part::Rules, "## Rules and decisions"),
                 (Part::Agent, "## Decisions of the agent"),

@@ -13,7 +13,7 @@ use crate::evidence::language::steps::is_same_step;
 use crate::evidence::language::table::has_noun;
 use crate::evidence::read::files::is_scratch;
 use crate::evidence::text::{one_line, sentences};
-use crate::evidence::{CommandKind, CommandStatus, Evidence, NameKind, Named, Note, TaskStatus};
+use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, NameKind, Named, Note, TaskStatus};
 
 /// Most steps that are compared with each other.
 const MAX_STEPS: usize = 60;
@@ -272,16 +272,12 @@ fn state(evidence: &Evidence) -> Vec<Item> {
         .iter()
         .filter(|run| run.kind >= CommandKind::Check && run.outcome != CommandStatus::Rejected)
         .collect();
-    let note_of = |message: usize| Note::new(message, "");
+    let note_of = |run: &CommandRun| Note { number: run.number, ..Note::new(run.message, "") };
     if let Some(last) = checks.last() {
         add(
             0,
             0,
-            format!(
-                "Last check{}: {}",
-                preceded(&cited(evidence, &note_of(last.message))),
-                command_text(last)
-            ),
+            format!("Last check{}: {}", preceded(&cited(evidence, &note_of(last))), command_text(last)),
         );
         let other = checks
             .iter()
@@ -292,11 +288,7 @@ fn state(evidence: &Evidence) -> Vec<Item> {
             add(
                 1,
                 0,
-                format!(
-                    "{label}{}: {}",
-                    preceded(&cited(evidence, &note_of(other.message))),
-                    command_text(other)
-                ),
+                format!("{label}{}: {}", preceded(&cited(evidence, &note_of(other))), command_text(other)),
             );
         }
         let root = evidence.root.as_deref().unwrap_or("");
@@ -307,10 +299,11 @@ fn state(evidence: &Evidence) -> Vec<Item> {
                 |changed: usize| changed > last.message || (changed == last.message && is_summary(changed));
             !is_scratch(&file.path) && file.changed_in.is_some_and(is_later)
         });
-        let paths: Vec<&str> =
+        let mut paths: Vec<&str> =
             changed.map(|file| file.path.strip_prefix(root).unwrap_or(&file.path)).take(12).collect();
+        paths.sort_unstable();
         if !paths.is_empty() {
-            let since = preceded(&cited(evidence, &note_of(last.message)));
+            let since = preceded(&cited(evidence, &note_of(last)));
             add(
                 2,
                 0,
@@ -402,7 +395,7 @@ fn commands(evidence: &Evidence) -> Vec<Item> {
     {
         let command = worth_running(&run.command, root);
         if seen.insert(command.clone()) {
-            let shown = crate::evidence::CommandRun { command, detail: None, ..run.clone() };
+            let shown = CommandRun { command, detail: None, ..run.clone() };
             found.push(item(
                 Part::Commands,
                 Share::Commands,

@@ -139,6 +139,10 @@ fn from_items(items: Vec<(Under, String)>, message: usize) -> Evidence {
     let mut listed: Vec<(FileOp, String)> = Vec::new();
     let mut about_files: Vec<String> = Vec::new();
     let mut root = String::new();
+    let is_task = |(under, text): &(Under, String)| {
+        matches!(under, Under::Section(Class::Request | Class::Words)) && text.starts_with("Task")
+    };
+    let has_task = items.iter().any(is_task);
     for (under, text) in items {
         let text = escape_section_tags(&text).into_owned();
         if text.is_empty() {
@@ -159,7 +163,9 @@ fn from_items(items: Vec<(Under, String)>, message: usize) -> Evidence {
             Under::Section(class) => item(&mut found, class, &text, message),
         }
     }
-    found.requests.sort_by_key(|note| note.number);
+    if let Some(others) = found.requests.get_mut(usize::from(has_task)..) {
+        others.sort_by_key(|note| note.number);
+    }
     add_files(&mut found, &root, &listed, &about_files, message);
     // Rules within a quoted request are rules, also where the request is shortened later.
     for request in found.requests.clone() {
@@ -200,6 +206,8 @@ fn item(found: &mut Evidence, class: Class, text: &str, message: usize) {
         Class::Open => found.errors.push(error_of(message, text)),
         Class::Next | Class::Changed | Class::Read => next(found, text, message),
         Class::Commands => match command_of(message, text) {
+            // The last check says more of its command.
+            Some(run) if found.commands.iter().take(3).any(|known| known.command == run.command) => {}
             Some(run) => found.commands.push(run),
             None if text.starts_with('`') => {}
             None => found.done.push(note()),
@@ -235,8 +243,8 @@ fn state(found: &mut Evidence, class: Class, text: &str, message: usize) {
         |(number, text): (Option<usize>, &str)| Note { number, ..Note::new(message, unquoted(text)) };
     let check =
         ["Last check", "Last test run", "Last other check"].iter().find_map(|label| labelled(text, label));
-    if let Some((_, run)) = check {
-        found.commands.extend(command_of(message, run));
+    if let Some((number, run)) = check {
+        found.commands.extend(command_of(message, run).map(|run| CommandRun { number, ..run }));
     } else if let Some((_, paths)) = text
         .strip_prefix("Not checked since")
         .and_then(|rest| rest.split_once(": "))
@@ -334,7 +342,7 @@ fn command_of(message: usize, item: &str) -> Option<CommandRun> {
         _ => CommandStatus::Unknown,
     };
     let kind = shell::analyse(command).kind;
-    Some(CommandRun { message, command: command.to_owned(), kind, outcome, detail, runs: 1 })
+    Some(CommandRun { message, command: command.to_owned(), kind, outcome, detail, runs: 1, number: None })
 }
 
 fn error_of(message: usize, item: &str) -> ErrorSeen {

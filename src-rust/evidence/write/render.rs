@@ -30,11 +30,11 @@ const SECOND_PASS: [Share; 11] = [
     Share::Request,
     Share::Task,
     Share::Rules,
-    Share::Earlier,
     Share::Next,
     Share::Open,
     Share::State,
     Share::Files,
+    Share::Earlier,
     Share::Commands,
     Share::Names,
     Share::Background,
@@ -79,6 +79,8 @@ struct Page<'e> {
     taken: Vec<Taken>,
     /// Files shown, with the price of their section.
     files: (usize, usize),
+    /// Whether each file has a line and a note.
+    has_notes: bool,
     opened: Vec<Part>,
     left: usize,
     /// Items that need not be tried again: taken, or redundant.
@@ -91,7 +93,7 @@ struct Page<'e> {
 /// # Errors
 /// Those of `count`.
 pub fn render(evidence: &Evidence, count: Count<'_>, max_tokens: usize) -> Result<String> {
-    render_as(Form::Page, evidence, count, max_tokens)
+    render_as(Form::Handover, evidence, count, max_tokens)
 }
 
 /// The summary in a form, as [`render`] writes it.
@@ -111,18 +113,26 @@ pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: 
         shelf,
         taken: Vec::new(),
         files: (0, 0),
+        has_notes: true,
         opened: Vec::new(),
         left: max_tokens,
         settled,
     };
     for (of, _) in SHARES {
-        let room = share(of, max_tokens);
+        let least = if of == Share::Request { 2 * MIN_ITEM_TOKENS } else { 0 };
+        let room = share(of, max_tokens).max(least);
         page.fill(of, room, count)?;
     }
     for of in SECOND_PASS {
         page.grow(of, count)?;
         let room = page.left;
         page.fill(of, room, count)?;
+    }
+    let is_request = |item: Option<&Item>| item.is_some_and(|item| item.share == Share::Request);
+    if is_request(page.items.first())
+        && !page.taken.iter().any(|taken| is_request(page.items.get(taken.item)))
+    {
+        return page.smallest(count, max_tokens);
     }
     let mut drops = 1;
     loop {
@@ -245,25 +255,28 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Shows as many files as fit into `room`, by bisection.
+    /// Shows as many files as fit into `room`, by bisection; without notes if not all fit with them.
     fn fill_files(&mut self, room: usize, count: Count<'_>) -> Result<()> {
         let total = self.shelf.len();
-        let room = (room + self.files.1).min(self.left + self.files.1);
-        let price = |shown: usize| {
-            count(&format!("\n{}\n{}", self.form.heading(Part::Files), self.shelf.text(shown, self.form)))
-        };
-        if total == 0 || self.files.0 == total {
+        if total == 0 || (self.files.0 == total && self.has_notes) {
             return Ok(());
         }
-        let (mut best, mut fits, mut too_many) = (self.files, self.files.0, total + 1);
+        let room = (room + self.files.1).min(self.left + self.files.1);
+        let list = |shown: usize, has_notes: bool| {
+            let text = self.shelf.text(shown, self.form, has_notes);
+            count(&format!("\n{}\n{text}", self.form.heading(Part::Files)))
+        };
         // Most lists fit as a whole.
-        let all = price(total)?;
+        let all = list(total, true)?;
         if all <= room {
-            best = (total, all);
-            fits = total;
-        } else {
-            too_many = total;
+            self.left = (self.left + self.files.1).saturating_sub(all);
+            self.files = (total, all);
+            self.has_notes = true;
+            return Ok(());
         }
+        let price = |shown: usize| list(shown, false);
+        let known = if self.has_notes { (0, 0) } else { self.files };
+        let (mut best, mut fits, mut too_many) = (known, known.0, total + 1);
         while too_many - fits > 1 && best.0 < total {
             let middle = fits + (too_many - fits) / 2;
             let tokens = price(middle)?;
@@ -275,6 +288,7 @@ impl Page<'_> {
         }
         self.left = (self.left + self.files.1).saturating_sub(best.1);
         self.files = best;
+        self.has_notes = false;
         Ok(())
     }
 
@@ -317,8 +331,11 @@ impl Page<'_> {
         for &(part, heading) in self.form.sections() {
             let mut items: Vec<&Taken> =
                 self.taken.iter().filter(|taken| self.items[taken.item].part == part).collect();
-            let files =
-                if part == Part::Files { self.shelf.text(self.files.0, self.form) } else { String::new() };
+            let files = if part == Part::Files {
+                self.shelf.text(self.files.0, self.form, self.has_notes)
+            } else {
+                String::new()
+            };
             if items.is_empty() && files.is_empty() {
                 continue;
             }

@@ -56,8 +56,9 @@ impl<'e> Shelf<'e> {
         self.files.len()
     }
 
-    /// The section with its first `count` files; the others as counts by folder.
-    pub(super) fn text(&self, count: usize, form: Form) -> String {
+    /// The section with its first `count` files; the others as counts by folder. Without notes, the names of a folder
+    /// share a line.
+    pub(super) fn text(&self, count: usize, form: Form, has_notes: bool) -> String {
         if count == 0 {
             return String::new();
         }
@@ -75,7 +76,7 @@ impl<'e> Shelf<'e> {
         let read: Vec<&FileTouched> = shown.iter().copied().filter(|file| !file.is_modified()).collect();
         if !changed.is_empty() {
             out.push_str(&format!("{CHANGED}\n"));
-            if changed.len() <= MAX_LINES {
+            if has_notes && changed.len() <= MAX_LINES {
                 changed.iter().for_each(|file| out.push_str(&self.line(file)));
             } else {
                 self.grouped(&changed, &mut out);
@@ -98,7 +99,7 @@ impl<'e> Shelf<'e> {
         }
         if !read.is_empty() {
             out.push_str(&format!("{READ}\n"));
-            match read.len() <= MAX_LINES {
+            match has_notes && read.len() <= MAX_LINES {
                 true => {
                     read.iter().for_each(|file| out.push_str(&format!("- {}\n", self.listed(&file.path))))
                 }

@@ -147,7 +147,7 @@ fn a_session_folded_in_steps_keeps_its_task_and_its_files() {
         let last = parse(&document, 0);
         if let (Some(task), Some(first)) = (last.requests.first(), whole.requests.first()) {
             let beginning: String = first.text.chars().take(60).collect();
-            assert!(task.text.starts_with(beginning.trim_end()), "{name}: {}", task.text);
+            assert!(task.text.starts_with(beginning.trim_end()), "{name}: {} | {beginning}", task.text);
         }
         let listed = listed(&document);
         known += whole.files.len();
