@@ -77,7 +77,7 @@ def test_missing_facts_are_added_after_a_summary_without_headings(caller: str) -
 @pytest.mark.parametrize("caller", CALLERS)
 def test_missing_facts_go_under_the_headings_of_the_summary(caller: str) -> None:
     headings = ("## Current request", "## Rules and decisions of the user", "## Open problems", "## Next steps")
-    text = "\n\n".join(f"{heading}\n- Something." for heading in (*headings, "## Files", "## Names"))
+    text = "\n\n".join(f"{heading}\n- Something." for heading in (*headings, "## Files", "## Commands", "## Names"))
     summary = CALLERS[caller](text).summary
     rules = summary.partition(headings[1])[2].partition("##")[0]
     assert "You must not touch the API." in rules
