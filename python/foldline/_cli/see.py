@@ -310,7 +310,7 @@ def _show_loss(screen: Screen, loss: Any, width: int) -> None:
 def diff_command(
     before: str, after: str, encoding: str | None, model: str | None, heuristic: str | None, as_json: bool
 ) -> int:
-    """Compares a conversation with what was made of it: what stayed, what was folded, edited, or is gone.
+    """Compares a conversation with its folded form: what stayed, what was folded, edited, or is gone.
 
     Exit code 1: a message is gone without a summary, or was edited.
     """

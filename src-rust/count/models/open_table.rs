@@ -1,4 +1,4 @@
-//! The open models: their vocabulary, family and context window. Checked 2026-11-26.
+//! The open models: their vocabulary, family and context window. Not yet checked row by row against a source.
 //!
 //! Windows are those of the models' configurations, without extensions such as YaRN; unknown where sizes differ.
 
