@@ -16,7 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SHOTS = ROOT / "out" / "report"
 
 
-@pytest.fixture(scope="session")
+# Not of the session: while Playwright's synchronous interface is open, its event loop runs in this thread, and
+# `asyncio.run` of any other test in the process fails.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """The browser."""
     from playwright.sync_api import sync_playwright
