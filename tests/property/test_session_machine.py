@@ -78,7 +78,7 @@ def holds_results(message: Any) -> bool:
     parts = message.get("parts", message.get("content"))
     kinds = {each for part in (parts if isinstance(parts, list) else ()) for each in (part.get("type"), *part)}
     kinds |= {message.get("role"), message.get("type")}
-    results = {"tool", "tool_result", "functionResponse", "function_response"}
+    results = {"tool", "tool_result", "toolResult", "functionResponse", "function_response"}
     return not results.isdisjoint(kinds) or str(message.get("type")).endswith("_output")
 
 

@@ -464,6 +464,14 @@ def test_a_restart_finds_the_folds_and_the_pins(writer: Writer, tmp_path: Path, 
     assert result.event.round == 2
 
 
+def test_pins_hold_where_the_history_was_edited_before_a_restart(writer: Writer) -> None:
+    store, history = MemoryStore(), users(9)
+    compactor(writer, store=store).prepare(history, session="a", pins=[1, 8])
+    history[0] = {"role": "user", "content": "Another beginning."}  # no stored fold covers it
+    result = compactor(writer, store=store).prepare(history, session="a")
+    assert [result.sources[place] for place in result.pins] == [1, 8]
+
+
 def test_a_store_that_fails_leaves_everything_as_it_was(writer: Writer) -> None:
     store = Failing()
     folding, history = compactor(writer, store=store), users(9)

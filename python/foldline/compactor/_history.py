@@ -98,8 +98,10 @@ class HistoryCall:
         found |= {index for index in self.metadata if index < count and self.metadata.is_pinned(index)}
         history, known = self.history, self.history.pins
         if not history.knows_pins:
-            stored = self.histories.longest(self.session, history, self.hashes.prefixes)
-            known.add(() if stored is None else stored.pins)  # as after a restart
+            # As after a restart. Where the history was changed since, no fold covers it, but its pins still hold.
+            newest = history.folds[-1] if history.folds else None
+            stored = self.histories.longest(self.session, history, self.hashes.prefixes) or newest
+            known.add(() if stored is None else stored.pins)
         found |= known.find(self.hashes.messages, self.messages, self.unpinned)
         found |= self._without(self.unpinned, self._matches(self.lasting, summaries))
         known.replace(self.hashes.messages, found, passed=len(self.unpinned), is_part=True)

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use super::languages;
 use super::matcher::Matcher;
+use super::table::{DROP, with_groups};
 use crate::evidence::text::{has_word, sentences};
 
 /// Longest sentence considered: a longer one is a paragraph, too broad for one constraint or decision.
@@ -197,7 +198,7 @@ pub(super) const CORRECTED_ZH: u32 = 1 << 12;
 
 fn cues_in(lower: &str) -> u32 {
     static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
-        Matcher::default()
+        with_groups(Matcher::default(), DROP)
             .with(DEMAND, &DEMANDS)
             .with(DEMAND, &STANDING)
             .with(DEMAND, &languages::CONSTRAINTS)
@@ -240,6 +241,11 @@ impl<'t> CuedSentence<'t> {
         let cues = cues_in(&lower);
         CuedSentence { sentence, lower, cues }
     }
+
+    /// Whether it says that something need not be done any more.
+    pub(in crate::evidence) fn drops(&self) -> bool {
+        self.cues & DROP != 0
+    }
 }
 
 /// The sentences of a text, with their cues.
@@ -254,7 +260,7 @@ pub(in crate::evidence) fn is_constraint(sentence: &str) -> bool {
 
 fn constrains(said: &CuedSentence<'_>) -> bool {
     let &CuedSentence { sentence, ref lower, mut cues } = said;
-    if sentence.ends_with(':') || (cues == 0 && !is_bare_order(lower)) {
+    if sentence.ends_with(':') || (cues & !DROP == 0 && !is_bare_order(lower)) {
         return false;
     }
     let without;

@@ -61,12 +61,6 @@ pub(super) fn with_groups(matcher: Matcher, groups: u32) -> Matcher {
     })
 }
 
-/// The groups of cues in a sentence of a user, in lower case.
-pub(in crate::evidence) fn of_user(lower: &str) -> u32 {
-    static MATCHER: LazyLock<Matcher> = LazyLock::new(|| with_groups(Matcher::default(), DROP));
-    MATCHER.groups_in(lower)
-}
-
 /// Whether a question only offers more help.
 pub(in crate::evidence) fn is_courtesy(question: &str) -> bool {
     static MATCHER: LazyLock<Matcher> = LazyLock::new(|| with_groups(Matcher::default(), COURTESY));

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::evidence::language::cues::folded;
 use crate::evidence::language::steps::{Named, is_item, item_of, numbered_parts};
-use crate::evidence::text::{has_word, one_line, sentences, starts_with_ignoring_case, without_marker};
+use crate::evidence::text::{one_line, sentences, starts_with_ignoring_case, without_marker};
 
 /// The table of headings.
 const TABLE: &str = include_str!("../data/headings.tsv");
@@ -74,7 +74,7 @@ fn class(name: &str) -> Option<Class> {
     })
 }
 
-/// The class that a title names.
+/// The class that a title names. O(bytes of the title * rows of the table).
 pub(in crate::evidence) fn class_of(title: &str) -> Option<Class> {
     static ROWS: LazyLock<Vec<(Class, &'static str)>> = LazyLock::new(|| {
         let row = |line: &'static str| {
@@ -84,10 +84,15 @@ pub(in crate::evidence) fn class_of(title: &str) -> Option<Class> {
         TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(row).collect()
     });
     let lower = folded(title);
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_ascii_alphanumeric());
+    // As a whole word, singular or plural; long words anywhere.
     let has = |words: &str| {
-        has_word(&lower, words)
-            || has_word(&lower, &format!("{words}s"))
-            || (words.len() > 6 && lower.contains(words))
+        lower.match_indices(words).any(|(at, _)| {
+            let rest = &lower[at + words.len()..];
+            let ends = is_edge(rest.chars().next())
+                || rest.strip_prefix('s').is_some_and(|rest| is_edge(rest.chars().next()));
+            words.len() > 6 || (ends && is_edge(lower[..at].chars().next_back()))
+        })
     };
     ROWS.iter().find(|(_, words)| has(words)).map(|(class, _)| *class)
 }
@@ -237,20 +242,22 @@ pub(in crate::evidence) fn title_of(line: &str) -> Option<(&str, &str)> {
     {
         let title = title.trim().trim_end_matches([':', '.', '：']);
         let after = after.trim_start().trim_start_matches([':', '：', '—', '–', '-']).trim_start();
-        let is_lead = class_of(title).is_some() && (indent == 0 || numbered.is_some());
-        return (is_short(title) && (is_lead || after.is_empty())).then_some((title, after));
+        let is_lead = || (indent == 0 || numbered.is_some()) && class_of(title).is_some();
+        return (is_short(title) && (after.is_empty() || is_lead())).then_some((title, after));
     }
     if trimmed.starts_with(['-', '*', '•', '"', '`', '>']) {
         return None;
     }
     let (title, after) = inner.split_once([':', '：'])?;
-    let words = title.split_whitespace().count();
     let opens = title.chars().next().is_some_and(|c| c.is_uppercase() || !c.is_ascii());
+    if !opens || !is_short(title) || title.contains(['.', '`', '"', '(', '/']) {
+        return None;
+    }
+    let words = title.split_whitespace().count();
     let after = after.trim();
-    let is_title = is_short(title) && opens && !title.contains(['.', '`', '"', '(', '/']) && words <= 6;
     // A line that ends with its colon, or a lead of few words that the table knows.
-    let is_lead = class_of(title).is_some() && words <= 4 && numbered.is_none() && indent == 0;
-    (is_title && ((after.is_empty() && indent <= 1) || is_lead)).then_some((title, after))
+    let is_lead = || words <= 4 && numbered.is_none() && indent == 0 && class_of(title).is_some();
+    (words <= 6 && ((after.is_empty() && indent <= 1) || is_lead())).then_some((title, after))
 }
 
 /// The items of a section's lines: list items with what is below them, numbered parts of a line, or paragraphs.

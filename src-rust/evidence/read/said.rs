@@ -7,11 +7,11 @@ use super::runs::Call;
 use super::wrappers::{self, Unwrapped};
 use crate::evidence::language::asking::{UserQuestion, answered, asked_in, chosen, is_question};
 use crate::evidence::language::corrections;
-use crate::evidence::language::cues::{self, folded};
+use crate::evidence::language::cues::{self, CuedSentence, folded};
 use crate::evidence::language::labels;
 use crate::evidence::language::statements::{self, Statement};
 use crate::evidence::language::steps::{self, item_of, overlaps, paths_in, plan_steps, telling};
-use crate::evidence::language::table::{DROP, is_courtesy, of_user};
+use crate::evidence::language::table::is_courtesy;
 use crate::evidence::text::{cut_middle, cut_whole, escape_section_tags, one_line, sentences};
 use crate::evidence::write::document::ASKED;
 use crate::evidence::write::parse::parse;
@@ -105,21 +105,22 @@ impl Collector<'_> {
             push(&mut self.found.requests, Note::new(i, request));
             self.user_list(i, words);
         }
-        self.demands(i, words, is_answer);
-        if of_user(&folded(words)) & DROP != 0 {
-            for sentence in sentences(words).filter(|sentence| of_user(&folded(sentence)) & DROP != 0) {
-                self.calls.push(Call::new(i, "", CallIntent::Dropped(sentence.to_owned())));
-            }
+        let said = cues::said(words);
+        self.demands(i, words, &said, is_answer);
+        for sentence in said.iter().filter(|said| said.drops()) {
+            self.calls.push(Call::new(i, "", CallIntent::Dropped(sentence.sentence.to_owned())));
         }
     }
 
     /// A numbered list of the user is a list of steps, unless it describes something.
     fn user_list(&mut self, i: usize, words: &str) {
-        let lower = folded(crate::evidence::text::head_bytes(words, 4_000));
         let describes = ["reproduce", "expected", "actual", "steps to", "option", "question", "error"];
         let listed = plan_steps(words);
-        let is_numbered = listed.len() >= 2 && listed.iter().all(|step| step.number.is_some());
-        if is_numbered && !describes.iter().any(|word| lower.contains(word)) {
+        if listed.len() < 2 || listed.iter().any(|step| step.number.is_none()) {
+            return;
+        }
+        let lower = folded(crate::evidence::text::head_bytes(words, 4_000));
+        if !describes.iter().any(|word| lower.contains(word)) {
             self.pending.plan(i, listed);
         }
     }
@@ -166,7 +167,7 @@ impl Collector<'_> {
     }
 
     /// Adds constraints, corrections and labelled lines of the user. A labelled line is one item.
-    pub(super) fn demands(&mut self, i: usize, words: &str, is_answer: bool) {
+    fn demands(&mut self, i: usize, words: &str, said: &[CuedSentence<'_>], is_answer: bool) {
         let labelled = labels::labelled(words, 2 * MAX_PER_MESSAGE);
         let is_apart = |sentence: &&str| !labelled.iter().any(|line| line.contains(sentence));
         for line in &labelled {
@@ -176,10 +177,9 @@ impl Collector<'_> {
         }
         // The first request cannot be a correction, and an answer stands with its question.
         let is_first = self.found.requests.len() <= 1;
-        let said = cues::said(words);
         let corrections = match is_first || is_answer {
             true => Vec::new(),
-            false => corrections::corrections(words, &said, MAX_PER_MESSAGE),
+            false => corrections::corrections(words, said, MAX_PER_MESSAGE),
         };
         for sentence in corrections.iter().filter(|sentence| is_apart(sentence)) {
             push(&mut self.found.corrections, note(i, sentence));
@@ -189,7 +189,7 @@ impl Collector<'_> {
                 && !corrections.iter().any(|known| known.contains(sentence))
                 && !(is_answer && said.len() == 1)
         };
-        for sentence in cues::constraints(&said, MAX_PER_MESSAGE).iter().filter(|sentence| is_new(sentence)) {
+        for sentence in cues::constraints(said, MAX_PER_MESSAGE).iter().filter(|sentence| is_new(sentence)) {
             push(&mut self.found.constraints, note(i, sentence));
         }
     }
@@ -352,7 +352,7 @@ impl Collector<'_> {
                 let words = text.trim_matches(['"', '“', '”', ' ', '*']).to_owned();
                 if !is_nod(&words) {
                     push(&mut found.requests, Note::new(i, words.clone()));
-                    self.demands(i, &words, false);
+                    self.demands(i, &words, &cues::said(&words), false);
                 }
             }
             Class::Request => {

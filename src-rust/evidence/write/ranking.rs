@@ -180,14 +180,19 @@ const CONSENTS: [&str; 50] = [
     "lovely",
 ];
 
+/// Longest text that may be a mere consent.
+const MAX_NOD_BYTES: usize = 60;
+
 /// Whether a text is a mere consent, which means little without its question: "yes", "ok go on", "好的".
 pub(in crate::evidence) fn is_nod(text: &str) -> bool {
     const NOT_ASCII: [&str; 9] = ["是的", "好", "好的", "继续", "可以", "嗯", "对", "谢谢", "你好"];
+    if text.len() > MAX_NOD_BYTES {
+        return false;
+    }
     let lower = text.to_lowercase().replace(['\'', '’'], "");
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    text.len() <= 60
-        && words.len() <= 8
+    words.len() <= 8
         && words.iter().all(|word| NODS.contains(word))
         && (words.is_empty()
             || words.iter().any(|word| CONSENTS.contains(word) || NOT_ASCII.contains(word))
