@@ -1,7 +1,7 @@
 //! `cargo bench --bench evidence`: speed of evidence extraction.
 //!
 //! Megabytes of message text per second, on one thread, without reading the messages. Texts: a given session
-//! (FOLDLINE_BENCH_SESSION: JSON of Anthropic messages), and texts of pure prose, the slowest case.
+//! (FOLDLINE_BENCH_SESSION: JSON of Anthropic messages), else texts of pure prose, the slowest case.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -40,15 +40,15 @@ fn dialogue(unit: &str, role: &str) -> String {
 }
 
 fn main() {
-    let mut cases = vec![
-        ("prose of the user".to_owned(), dialogue(PROSE, "user")),
-        ("prose of the model".to_owned(), dialogue(PROSE, "assistant")),
-        ("Chinese of the user".to_owned(), dialogue(CHINESE, "user")),
-        ("Chinese of the model".to_owned(), dialogue(CHINESE, "assistant")),
-    ];
-    if let Ok(path) = std::env::var("FOLDLINE_BENCH_SESSION") {
-        cases.push((path.clone(), std::fs::read_to_string(path).unwrap()));
-    }
+    let cases = match std::env::var("FOLDLINE_BENCH_SESSION") {
+        Ok(path) => vec![(path.clone(), std::fs::read_to_string(path).unwrap())],
+        Err(_) => vec![
+            ("prose of the user".to_owned(), dialogue(PROSE, "user")),
+            ("prose of the model".to_owned(), dialogue(PROSE, "assistant")),
+            ("Chinese of the user".to_owned(), dialogue(CHINESE, "user")),
+            ("Chinese of the model".to_owned(), dialogue(CHINESE, "assistant")),
+        ],
+    };
     for (name, json) in cases {
         let transcript = read(&json);
         let structure = analyze(&transcript, &Pins::default()).unwrap();

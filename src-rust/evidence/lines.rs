@@ -1,22 +1,14 @@
 //! Line ranges of files, as read from calls and commands.
 
 use super::commands::shell_lexer::Word;
-use crate::json::{Tape, with_document};
 use crate::node::Node;
 
 /// Most ranges of one file.
 const MAX_RANGES: usize = 32;
 
 /// The lines named by the arguments of a reading tool: `offset` and `limit`, `start_line` and `end_line`, `view_range`.
-pub(super) fn of_call(arguments: &str) -> Option<(u32, u32)> {
-    match Tape::parse(arguments.as_bytes(), &mut || true) {
-        Ok(Some(tape)) => from_json(&tape.root()),
-        _ => with_document(arguments.as_bytes(), |node| from_json(&node)).ok().flatten(),
-    }
-}
-
-fn from_json<N: Node>(node: &N) -> Option<(u32, u32)> {
-    let members = node.members().ok()?;
+pub(super) fn of_call<N: Node>(arguments: &N) -> Option<(u32, u32)> {
+    let members = arguments.members().ok()?;
     let number = |names: &[&str]| {
         let named = names.iter().find_map(|name| members.iter().find(|(key, _)| key == name))?;
         number_of(&named.1)
@@ -87,6 +79,7 @@ fn touch(a: (u32, u32), b: (u32, u32)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::with_document;
 
     #[test]
     fn every_agents_way_to_name_lines_is_read() {
@@ -101,7 +94,8 @@ mod tests {
             (r#"{"path":"a","limit":0}"#, None),
             ("not json", None),
         ] {
-            assert_eq!(of_call(arguments), lines, "{arguments}");
+            let found = with_document(arguments.as_bytes(), |node| of_call(&node));
+            assert_eq!(found.ok().flatten(), lines, "{arguments}");
         }
     }
 

@@ -66,19 +66,20 @@ pub(super) fn cut_whole(text: &str, max_chars: usize) -> Cow<'_, str> {
     if text.len() <= max_chars || text.chars().count() <= max_chars {
         return Cow::Borrowed(text);
     }
-    let ends = ends_of_thoughts(text);
     let room = max_chars.saturating_sub(MARK.len());
     let chars_to = |from: usize, to: usize| text[from..to].chars().count();
     let (mut head, mut used) = (0, 0);
-    for &end in &ends {
+    // Only as much of each end as there is room for is read.
+    for end in ends_of_thoughts(&text[..offset_of(text, room)]) {
         let more = chars_to(head, end);
         if used + more > room - room / 3 {
             break;
         }
         (head, used) = (end, used + more);
     }
+    let last = text.char_indices().rev().nth(room).map_or(0, |(at, _)| at);
     let (mut tail, mut at) = (text.len(), text.len());
-    for &start in ends.iter().rev().skip_while(|end| **end >= text.len()) {
+    for start in ends_of_thoughts(&text[last..]).into_iter().rev().map(|end| last + end) {
         if start <= head {
             break;
         }
@@ -147,7 +148,7 @@ fn word_start(text: &str, at: usize) -> usize {
 /// `text` on one line: runs of white space become one space; terminal colours and control characters are removed. Reads
 /// only as much as `max_chars` needs.
 pub(super) fn one_line(text: &str, max_chars: usize) -> String {
-    let mut out = String::new();
+    let mut out = String::with_capacity(text.len().min(max_chars));
     let mut chars = text.chars();
     let (mut count, mut wants_space) = (0, false);
     while let Some(c) = chars.next() {
@@ -255,6 +256,21 @@ pub(super) fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         is_edge(text[..at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next())
     })
+}
+
+/// Phrases that are sought in many texts, most of which have none of them.
+#[derive(Debug)]
+pub(super) struct Phrases(Vec<memchr::memmem::Finder<'static>>);
+
+impl Phrases {
+    pub(super) fn new(phrases: &[&'static str]) -> Self {
+        Phrases(phrases.iter().map(|phrase| memchr::memmem::Finder::new(*phrase)).collect())
+    }
+
+    /// Whether a text has one of them, within other words too.
+    pub(super) fn any_in(&self, text: &str) -> bool {
+        self.0.iter().any(|phrase| phrase.find(text.as_bytes()).is_some())
+    }
 }
 
 /// At most the first `n` bytes, cut at a character boundary.

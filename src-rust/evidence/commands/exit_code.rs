@@ -1,6 +1,8 @@
 //! The exit code in an output.
 
-use crate::evidence::text::{head_bytes, starts_with_ignoring_case, tail_bytes};
+use std::sync::LazyLock;
+
+use crate::evidence::text::{Phrases, head_bytes, starts_with_ignoring_case, tail_bytes};
 
 /// Bytes read at the end of a long output.
 pub(in crate::evidence) const TAIL_BYTES: usize = 24 << 10;
@@ -47,6 +49,10 @@ pub(in crate::evidence) fn exit_code(text: &str) -> Option<i32> {
 /// The code in a sentence: "Command failed with exit code: 1", "returned non-zero exit status 2".
 fn code_in_sentence(line: &str) -> Option<i32> {
     let lower = head_bytes(line, 600).to_ascii_lowercase();
+    static CUES: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(&["exit", "return"]));
+    if !CUES.any_in(&lower) {
+        return None;
+    }
     ["exit code", "exit status", "exited with code", "exited with status", "exited with", "return code"]
         .iter()
         .find_map(|marker| {

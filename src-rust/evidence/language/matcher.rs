@@ -32,31 +32,30 @@ impl Matcher {
     /// The groups with a cue in `lower`: as whole words, in unspaced scripts anywhere.
     pub(super) fn groups_in(&self, lower: &str) -> u32 {
         let bytes = lower.as_bytes();
-        let mut groups = 0;
-        let mut before_is_word = false;
-        for at in 0..bytes.len().saturating_sub(1) {
-            let is_word = bytes[at].is_ascii_alphanumeric();
-            // The first byte of a non-ASCII character.
-            if bytes[at] >= 0xc0
-                && let Some(next) = bytes.get(at + 2)
-                && let Some(cues) = self.by_sign.get(&[bytes[at], bytes[at + 1], *next])
-            {
-                let found = cues.iter().filter(|(cue, _)| bytes[at..].starts_with(cue.as_bytes()));
-                groups |= found.fold(0, |sum, (_, group)| sum | group);
-            }
-            if is_word
-                && !before_is_word
-                && let Some(cues) = self.by_start.get(&[bytes[at], bytes[at + 1]])
-            {
-                for (cue, group) in cues {
+        let (mut groups, mut at) = (0, 0);
+        while at + 1 < bytes.len() {
+            let first = bytes[at];
+            if first.is_ascii_alphanumeric() {
+                for (cue, group) in self.by_start.get(&[first, bytes[at + 1]]).into_iter().flatten() {
                     let rest = &bytes[at..];
                     let is_there = rest.starts_with(cue.as_bytes());
                     if is_there && !rest.get(cue.len()).is_some_and(u8::is_ascii_alphanumeric) {
                         groups |= group;
                     }
                 }
+                let rest = &bytes[at..];
+                at += rest.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(rest.len());
+                continue;
             }
-            before_is_word = is_word;
+            // The first byte of a non-ASCII character.
+            if first >= 0xc0
+                && let Some(next) = bytes.get(at + 2)
+                && let Some(cues) = self.by_sign.get(&[first, bytes[at + 1], *next])
+            {
+                let found = cues.iter().filter(|(cue, _)| bytes[at..].starts_with(cue.as_bytes()));
+                groups |= found.fold(0, |sum, (_, group)| sum | group);
+            }
+            at += 1;
         }
         groups
     }

@@ -327,7 +327,7 @@ pub(in crate::evidence) fn paths_in(text: &str) -> Vec<&str> {
 /// Numbers of steps that a text says are done, and the one it is at: "Steps 1 to 4 are done. Going on with step 5."
 pub(in crate::evidence) fn progress(text: &str) -> (Vec<(u32, u32)>, Option<u32>) {
     let (mut done, mut at) = (Vec::new(), None);
-    for sentence in sentences(text).take(60) {
+    for sentence in sentences(text).take(60).filter(|sentence| sentence.bytes().any(|b| b.is_ascii_digit())) {
         let lower = folded(sentence);
         let Some(place) = ["steps ", "step ", "task ", "tasks ", "phase ", "phases ", "part "]
             .iter()

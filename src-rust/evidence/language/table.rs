@@ -94,6 +94,14 @@ pub(in crate::evidence) fn opens_with(lower: &str, cues: &[&str]) -> bool {
 /// Words of the user that a program put into another message: where they begin and end.
 pub(in crate::evidence) fn told_in(text: &str) -> Vec<&str> {
     static OPENINGS: LazyLock<Vec<&'static str>> = LazyLock::new(|| cues_of("told"));
+    static INITIALS: LazyLock<[bool; 256]> = LazyLock::new(|| {
+        let mut initials = [false; 256];
+        for initial in OPENINGS.iter().filter_map(|opening| opening.bytes().next()) {
+            initials[usize::from(initial.to_ascii_lowercase())] = true;
+            initials[usize::from(initial.to_ascii_uppercase())] = true;
+        }
+        initials
+    });
     const ENDS: [&str; 7] = [
         "\n\nIMPORTANT:",
         "\nIMPORTANT:",
@@ -108,7 +116,9 @@ pub(in crate::evidence) fn told_in(text: &str) -> Vec<&str> {
     // A sentence of the frame, so that quoted text is not taken for it: at the start of a line.
     while !rest.is_empty() && found.len() < 8 {
         let line = rest.trim_start_matches([' ', '>', '*']);
-        let Some(opening) = OPENINGS.iter().find(|opening| starts_with_ignoring_case(line, opening)) else {
+        let may_open = line.bytes().next().is_some_and(|byte| INITIALS[usize::from(byte)]);
+        let opening = OPENINGS.iter().find(|opening| may_open && starts_with_ignoring_case(line, opening));
+        let Some(opening) = opening else {
             rest = memchr::memchr(b'\n', rest.as_bytes()).map_or("", |newline| &rest[newline + 1..]);
             continue;
         };

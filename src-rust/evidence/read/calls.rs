@@ -12,7 +12,7 @@ use crate::evidence::commands::programs::address_of;
 use crate::evidence::commands::shell::{self, ShellCommand};
 use crate::evidence::language::asking::UserQuestion;
 use crate::evidence::text::{escape_section_tags, one_line};
-use crate::evidence::{FileOp, TaskStatus};
+use crate::evidence::{FileOp, TaskStatus, lines};
 use crate::json::{Tape, with_document};
 use crate::node::{Kind, Node};
 
@@ -48,21 +48,38 @@ pub(super) enum CallIntent {
     Other { line: String, arguments: Vec<String> },
 }
 
-/// Classifies a call whose shell is in `folder`, as far as known. Arguments that are not JSON are read as a patch or a
-/// command.
+/// Classifies a call; see [`read_with_lines`].
 pub(super) fn read(name: &str, arguments: &str, folder: &str) -> CallIntent {
+    read_with_lines(name, arguments, folder).0
+}
+
+/// Classifies a call whose shell is in `folder`, as far as known, and finds the lines that it asks for of a file.
+/// Arguments that are not JSON are read as a patch or a command.
+pub(super) fn read_with_lines(name: &str, arguments: &str, folder: &str) -> (CallIntent, Option<(u32, u32)>) {
     let tool = tool_of(name);
-    let intent = match Tape::parse(arguments.as_bytes(), &mut || true) {
-        Ok(Some(tape)) => Ok(from_json(tool, name, &tape.root(), folder)),
-        _ => with_document(arguments.as_bytes(), |node| from_json(tool, name, &node, folder)),
+    let read = match Tape::parse(arguments.as_bytes(), &mut || true) {
+        Ok(Some(tape)) => Ok(from_json_with_lines(tool, name, &tape.root(), folder)),
+        _ => with_document(arguments.as_bytes(), |node| from_json_with_lines(tool, name, &node, folder)),
     };
-    match intent {
-        Ok(Some(intent)) => intent,
-        Ok(None) => other(name, arguments),
+    let intent = match read {
+        Ok((Some(intent), lines)) => return (intent, lines),
+        Ok((None, _)) => other(name, arguments),
         Err(_) if patch::is_patch(arguments) => CallIntent::Files(patch::files_of(arguments)),
         Err(_) if tool == Tool::Shell && !arguments.is_empty() => shell_intent(arguments, folder),
         Err(_) => other(name, arguments),
-    }
+    };
+    (intent, None)
+}
+
+fn from_json_with_lines<N: Node>(
+    tool: Tool,
+    name: &str,
+    node: &N,
+    folder: &str,
+) -> (Option<CallIntent>, Option<(u32, u32)>) {
+    let intent = from_json(tool, name, node, folder);
+    let lines = if matches!(intent, Some(CallIntent::Files(_))) { lines::of_call(node) } else { None };
+    (intent, lines)
 }
 
 /// The intent of a shell command that runs in a folder.

@@ -15,7 +15,7 @@ use crate::evidence::language::asking::UserQuestion;
 use crate::evidence::language::named::{self, Names};
 use crate::evidence::language::table::told_in;
 use crate::evidence::text::{escape_section_tags, head_bytes, one_line, sentences, tail_bytes};
-use crate::evidence::{CommandStatus, Evidence, FileOp, Note, lines};
+use crate::evidence::{CommandStatus, Evidence, FileOp, Note};
 use crate::meter::EXTRACTIONS;
 use crate::rules::Structure;
 use crate::transcript::{
@@ -162,8 +162,8 @@ impl<'t> Collector<'t> {
         let mut pieces = transcript.pieces_of(part).iter();
         let arguments = pieces.rfind(|piece| piece.kind == PieceKind::CallArguments);
         let text = arguments.map_or("", |piece| transcript.str(&piece.span));
-        let intent = calls::read(tool, text, if self.names_folder { "" } else { &self.folder });
-        let lines = if matches!(intent, CallIntent::Files(_)) { lines::of_call(text) } else { None };
+        let folder = if self.names_folder { "" } else { &self.folder };
+        let (intent, lines) = calls::read_with_lines(tool, text, folder);
         self.call_at.insert(number, self.calls.len());
         match &intent {
             CallIntent::TaskList(list) => self.tasks.replace(i, list.clone()),

@@ -132,6 +132,9 @@ pub(super) fn normal_path(path: &str) -> Option<String> {
     if path.is_empty() || path.len() > MAX_PATH_BYTES || path.contains(char::is_control) {
         return None;
     }
+    if !["/.", "./", "//", "<"].iter().any(|sign| path.contains(sign)) && !path.ends_with(['/', '.']) {
+        return Some(path.to_owned());
+    }
     let path = escape_section_tags(path);
     let mut steps: Vec<&str> = Vec::new();
     for step in path.split('/') {

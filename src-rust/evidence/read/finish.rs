@@ -142,9 +142,8 @@ impl Collector<'_> {
 
     /// Follows what runs in the background, and what a later command stops.
     fn runs(&mut self, call: &Call<'_>, command: &str, starts: Option<&str>, outcome: CommandStatus) {
-        let stops = ["kill", "pkill", "killall", "stop", "down", "rm", "kill-session"]
-            .iter()
-            .any(|word| has_word(command, word));
+        let mut words = command.split(|c: char| !c.is_ascii_alphanumeric());
+        let stops = words.any(|word| matches!(word, "kill" | "pkill" | "killall" | "stop" | "down" | "rm"));
         if stops && outcome != CommandStatus::Rejected {
             self.found.running.retain(|note| !is_stopped(&note.text, command));
         }
@@ -326,17 +325,13 @@ fn negated(lower: &str) -> Vec<String> {
 /// Rules that a later word of the user ends: a prohibition for now whose matter is ordered later, a wish that is
 /// overruled.
 fn replace(found: &mut Evidence) {
-    let later: Vec<(usize, String)> = found
+    let later: Vec<(usize, Wish)> = found
         .requests
         .iter()
         .rev()
         .take(MAX_COMPARED)
-        .flat_map(|note| {
-            sentences(&note.text)
-                .take(12)
-                .map(|sentence| (note.message, folded(sentence)))
-                .collect::<Vec<_>>()
-        })
+        .flat_map(|note| sentences(&note.text).take(12).map(|sentence| (note.message, sentence)))
+        .map(|(message, sentence)| (message, Wish::of(&folded(sentence))))
         .collect();
     let ends = |note: &Note| {
         let lower = folded(&note.text);
@@ -345,19 +340,17 @@ fn replace(found: &mut Evidence) {
         }
         let matter = negated(&lower);
         let Some(verb) = matter.first() else { return false };
-        later.iter().any(|(message, sentence)| {
-            *message > note.message && negated(sentence).is_empty() && {
-                let normal = normal(sentence);
-                words(&normal).any(|(_, word)| *stem(word) == **verb)
-            }
-        })
+        later.iter().any(|(message, wish)| *message > note.message && wish.words.contains(verb))
     };
     found.constraints.retain(|note| !ends(note));
     let overruling: Vec<(usize, Vec<String>)> =
         overruling(found).map(|(note, words)| (note.message, words)).collect();
     let is_overruled = |note: &Note| {
-        let lower = folded(&note.text);
-        overruling.iter().any(|(message, words)| *message > note.message && contradicts(&lower, words))
+        let mut after = overruling.iter().filter(|(message, _)| *message > note.message).peekable();
+        after.peek().is_some() && {
+            let wish = Wish::of(&folded(&note.text));
+            after.any(|(_, denied)| wish.contradicts(denied))
+        }
     };
     found.constraints.retain(|note| !is_overruled(note));
     // Of two corrections on one matter the later one holds.
@@ -381,15 +374,25 @@ fn overruling(found: &Evidence) -> impl Iterator<Item = (&Note, Vec<String>)> {
     })
 }
 
-/// Whether a sentence wants what the words deny.
-fn contradicts(lower: &str, denied: &[String]) -> bool {
-    if !negated(lower).is_empty() {
-        return false;
+/// The words of a sentence that denies nothing; none of one that does.
+struct Wish {
+    words: Vec<String>,
+}
+
+impl Wish {
+    fn of(lower: &str) -> Wish {
+        if !negated(lower).is_empty() {
+            return Wish { words: Vec::new() };
+        }
+        let normal = normal(lower);
+        Wish { words: words(&normal).map(|(_, word)| stem(word).into_owned()).collect() }
     }
-    let normal = normal(lower);
-    let own: Vec<String> = words(&normal).map(|(_, word)| stem(word).into_owned()).collect();
-    let shared = denied.iter().filter(|word| own.contains(word)).count();
-    shared > 0 && 2 * shared >= denied.len()
+
+    /// Whether it wants what the words deny.
+    fn contradicts(&self, denied: &[String]) -> bool {
+        let shared = denied.iter().filter(|word| self.words.contains(word)).count();
+        shared > 0 && 2 * shared >= denied.len()
+    }
 }
 
 /// Sentences of requests that a later word overrules.
@@ -397,11 +400,13 @@ fn overruled(found: &Evidence) -> Vec<(usize, String, Note)> {
     let mut parts: Vec<(usize, String, Note)> = Vec::new();
     let later: Vec<(&Note, Vec<String>)> = overruling(found).collect();
     for (at, request) in found.requests.iter().enumerate() {
+        let after: Vec<_> = later.iter().filter(|(note, _)| note.message > request.message).collect();
+        if after.is_empty() {
+            continue;
+        }
         for sentence in sentences(&request.text).take(40) {
-            let lower = folded(sentence);
-            let by = later
-                .iter()
-                .find(|(note, words)| note.message > request.message && contradicts(&lower, words));
+            let wish = Wish::of(&folded(sentence));
+            let by = after.iter().find(|(_, denied)| wish.contradicts(denied));
             if let Some((note, _)) = by
                 && parts.len() < MAX_ITEMS
             {
@@ -421,8 +426,9 @@ mod tests {
         assert_eq!(negated("and don't use redis for this after all"), ["redi", "after"]);
         assert_eq!(negated("no, not a fixed window, they double"), ["fix", "window"]);
         assert!(negated("use redis for the counters").is_empty());
-        assert!(contradicts("use redis for the counters", &negated("don't use redis for this after all")));
-        assert!(!contradicts("never use redis", &negated("don't use redis")));
+        let denied = negated("don't use redis for this after all");
+        assert!(Wish::of("use redis for the counters").contradicts(&denied));
+        assert!(!Wish::of("never use redis").contradicts(&negated("don't use redis")));
     }
 
     #[test]

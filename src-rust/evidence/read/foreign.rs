@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::evidence::language::cues::folded;
 use crate::evidence::language::steps::{Named, is_item, item_of, numbered_parts};
-use crate::evidence::text::{one_line, sentences, starts_with_ignoring_case, without_marker};
+use crate::evidence::text::{head_bytes, one_line, sentences, starts_with_ignoring_case, without_marker};
 
 /// The table of headings.
 const TABLE: &str = include_str!("../data/headings.tsv");
@@ -74,27 +74,38 @@ fn class(name: &str) -> Option<Class> {
     })
 }
 
-/// The class that a title names. O(bytes of the title * rows of the table).
+/// The class that a title names.
 pub(in crate::evidence) fn class_of(title: &str) -> Option<Class> {
-    static ROWS: LazyLock<Vec<(Class, &'static str)>> = LazyLock::new(|| {
+    /// Rows of the table, and for each byte those whose words begin with it.
+    struct Rows(Vec<(Class, &'static str)>, Vec<Vec<usize>>);
+    static ROWS: LazyLock<Rows> = LazyLock::new(|| {
         let row = |line: &'static str| {
             let mut cells = line.split('\t');
             Some((class(cells.next()?)?, cells.next()?))
         };
-        TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(row).collect()
+        let rows: Vec<_> = TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(row).collect();
+        let mut by_initial = vec![Vec::new(); 256];
+        for (at, (_, words)) in rows.iter().enumerate() {
+            words.bytes().next().into_iter().for_each(|initial| by_initial[usize::from(initial)].push(at));
+        }
+        Rows(rows, by_initial)
     });
+    let Rows(rows, by_initial) = &*ROWS;
     let lower = folded(title);
-    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_ascii_alphanumeric());
+    let bytes = lower.as_bytes();
+    let is_edge =
+        |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_none_or(|byte| !byte.is_ascii_alphanumeric());
     // As a whole word, singular or plural; long words anywhere.
-    let has = |words: &str| {
-        lower.match_indices(words).any(|(at, _)| {
-            let rest = &lower[at + words.len()..];
-            let ends = is_edge(rest.chars().next())
-                || rest.strip_prefix('s').is_some_and(|rest| is_edge(rest.chars().next()));
-            words.len() > 6 || (ends && is_edge(lower[..at].chars().next_back()))
-        })
+    let is_at = |at: usize, words: &str| {
+        let end = at + words.len();
+        let ends = || is_edge(Some(end)) || (bytes.get(end) == Some(&b's') && is_edge(Some(end + 1)));
+        bytes[at..].starts_with(words.as_bytes())
+            && (words.len() > 6 || (is_edge(at.checked_sub(1)) && ends()))
     };
-    ROWS.iter().find(|(_, words)| has(words)).map(|(class, _)| *class)
+    let found = bytes.iter().enumerate().filter_map(|(at, initial)| {
+        by_initial[usize::from(*initial)].iter().copied().find(|row| is_at(at, rows[*row].1))
+    });
+    found.min().map(|row| rows[row].0)
 }
 
 /// A section: its class and its items.
@@ -248,7 +259,9 @@ pub(in crate::evidence) fn title_of(line: &str) -> Option<(&str, &str)> {
     if trimmed.starts_with(['-', '*', '•', '"', '`', '>']) {
         return None;
     }
-    let (title, after) = inner.split_once([':', '：'])?;
+    let colon = head_bytes(inner, 4 * MAX_TITLE_CHARS + 4).find([':', '：'])?;
+    let (title, after) = inner.split_at(colon);
+    let after = after.strip_prefix([':', '：']).unwrap_or(after);
     let opens = title.chars().next().is_some_and(|c| c.is_uppercase() || !c.is_ascii());
     if !opens || !is_short(title) || title.contains(['.', '`', '"', '(', '/']) {
         return None;

@@ -3,11 +3,13 @@
 //! The provider's error flag comes first, then an exit code if the agent writes one, then the text. Text alone decides
 //! only for commands that change something, because a file shown may well mention errors.
 
+use std::sync::LazyLock;
+
 use super::rejection::is_rejection;
 use super::structured::structured;
 use crate::evidence::commands::exit_code::{TAIL_BYTES, exit_code};
 use crate::evidence::commands::shell::ShellCommand;
-use crate::evidence::text::{head_bytes, one_line, starts_with_ignoring_case, tail_bytes};
+use crate::evidence::text::{Phrases, head_bytes, one_line, starts_with_ignoring_case, tail_bytes};
 use crate::evidence::{CommandKind, CommandStatus};
 
 /// Longest detail line.
@@ -104,6 +106,10 @@ fn says_none(line: &str) -> bool {
 /// `HTTP/1.1 404 Not Found`, `Status: 503`, `Request failed with status code 400`.
 fn http_failure(line: &str) -> bool {
     let lower = line.to_ascii_lowercase();
+    static CUES: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(&["http", "status"]));
+    if !CUES.any_in(&lower) {
+        return false;
+    }
     ["http/1.1 ", "http/2 ", "http/1.0 ", "http ", "status code ", "status: ", "status code: ", "http error "]
         .iter()
         .filter_map(|lead| lower.split_once(lead))
@@ -240,24 +246,23 @@ fn is_error_line(line: &str) -> bool {
         "Exception in thread",
         "Segmentation fault",
     ];
-    const INSIDE: [&str; 9] = [
-        ": error:",
-        ": error TS",
-        ": command not found",
-        "No such file or directory",
-        "Permission denied",
-        ": fatal error",
-        "panicked at",
-        "Command aborted",
-        "Command timed out",
-    ];
+    static INSIDE: LazyLock<Phrases> = LazyLock::new(|| {
+        Phrases::new(&[
+            ": error:",
+            ": error TS",
+            ": command not found",
+            "No such file or directory",
+            "Permission denied",
+            ": fatal error",
+            "panicked at",
+            "Command aborted",
+            "Command timed out",
+        ])
+    });
     let line = head_bytes(line, 400);
-    if says_none(line) {
-        return false;
-    }
-    OPENINGS.iter().any(|opening| line.starts_with(opening))
-        || INSIDE.iter().any(|cue| line.contains(cue))
-        || is_exception(line)
+    let says_error =
+        OPENINGS.iter().any(|opening| line.starts_with(opening)) || INSIDE.any_in(line) || is_exception(line);
+    says_error && !says_none(line)
 }
 
 /// `ValueError: …`, `java.lang.IllegalStateException: …`.

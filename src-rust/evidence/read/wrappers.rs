@@ -127,10 +127,11 @@ fn after_context(words: &str) -> &str {
     let mut at = 0;
     for line in words.split_inclusive('\n') {
         at += line.len();
-        let title = line.trim().trim_start_matches('#').trim().to_ascii_lowercase();
-        let is_heading = line.trim_start().starts_with('#');
+        let Some(title) = line.trim_start().strip_prefix('#') else { continue };
+        let title = title.trim_start_matches('#').trim_start();
         let leads = ["my request for ", "my request:", "user request", "my task", "request for "];
-        if is_heading && leads.iter().any(|lead| title.starts_with(lead)) && !words[at..].trim().is_empty() {
+        let is_lead = leads.iter().any(|lead| starts_with_ignoring_case(title, lead));
+        if is_lead && !words[at..].trim().is_empty() {
             return words[at..].trim();
         }
     }
@@ -197,9 +198,10 @@ fn is_bare_command(words: &str) -> bool {
 /// The user's text after a skill call, which the program writes as a separate sentence.
 fn without_skill_call(words: &str) -> &str {
     const ENDING: &str = "skill and follow it exactly as presented to you";
-    let call = words
-        .split_once(ENDING)
-        .filter(|(call, _)| starts_with_ignoring_case(call, "invoke the ") && !call.contains('\n'));
+    if !starts_with_ignoring_case(words, "invoke the ") {
+        return words;
+    }
+    let call = words.split_once(ENDING).filter(|(call, _)| !call.contains('\n'));
     let Some((_, rest)) = call else { return words };
     let rest = rest.trim_start_matches('.').trim_start();
     rest.strip_prefix("ARGUMENTS:").unwrap_or(rest).trim_start()
