@@ -9,7 +9,7 @@ use foldline::json::with_document;
 use foldline::node::Node;
 use foldline::rules::shapes;
 use foldline::rules::repair::{Block, OpenCalls, Options, Orphans, PASSES, Task, units};
-use foldline::rules::validate::{Provider, Strict, validate};
+use foldline::rules::validate::{ChatService, Provider, Strict, validate};
 use foldline_fuzz::choice;
 use libfuzzer_sys::fuzz_target;
 
@@ -18,10 +18,16 @@ fuzz_target!(|data: &[u8]| {
     let has = |bit: usize| chosen >> bit & 1 == 1;
     let provider =
         [Provider::OpenAiChat, Provider::OpenAiResponses, Provider::Anthropic, Provider::Gemini][chosen & 3];
+    // In chat a stored history has no meaning: its bit chooses a service.
+    let service = match (provider, has(6), has(7)) {
+        (Provider::OpenAiChat, true, true) => Some(ChatService::Mistral),
+        (Provider::OpenAiChat, true, false) => Some(ChatService::Cohere),
+        _ => None,
+    };
     let options = Options {
         open_calls: if has(2) { OpenCalls::Remove } else { OpenCalls::Answer },
         orphans: if has(3) { Orphans::Remove } else { Orphans::Text },
-        strict: Strict { alternate: has(4), single_system: has(5), partial: has(6), no_prefill: has(7) },
+        strict: Strict { alternate: has(4), single_system: has(5), partial: has(6), no_prefill: has(7), service },
     };
     let format = Format::of(provider.framing());
     let read = with_document(json, |root| {
@@ -53,6 +59,7 @@ fuzz_target!(|data: &[u8]| {
                     | Block::NewIds(i, _)
                     | Block::WithItemId(i, _)
                     | Block::Tidied(i)
+                    | Block::Planned(i)
                     | Block::Unmarked(i, _) => used[*i] = true,
                     Block::Unit(i, unit)
                     | Block::WithId(i, unit, _)

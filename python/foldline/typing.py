@@ -89,7 +89,7 @@ SessionFormat: TypeAlias = Literal[
 FormatOption: TypeAlias = Format | Literal["auto"]
 
 #: A provider whose rules `validate` and `repair` know.
-Provider: TypeAlias = Literal["openai", "responses", "anthropic", "gemini", "bedrock"]
+Provider: TypeAlias = Literal["openai", "responses", "anthropic", "gemini", "bedrock", "mistral", "cohere"]
 
 #: The accuracy of a count. ``"exact"``: by the provider's own tokenizer. ``"calibrated"``: fitted, with a stated bound.
 #: ``"estimated"``.

@@ -36,7 +36,7 @@ use crate::formats::Format;
 use crate::formats::sessions::Agent;
 use crate::node::Key;
 use crate::prepared::Origin;
-use crate::rules::validate::Provider;
+use crate::rules::validate::{ChatService, Provider};
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -107,7 +107,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn add_closed_lists(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("FORMATS", PyTuple::new(py, Format::ALL.iter().map(|(name, _)| *name))?)?;
-    module.add("PROVIDERS", PyTuple::new(py, Provider::ALL.iter().map(|(name, _)| *name))?)?;
+    module.add("PROVIDERS", PyTuple::new(py, Provider::names().collect::<Vec<_>>())?)?;
     module.add("ORIGINS", PyTuple::new(py, Origin::ALL.iter().map(|(name, _)| *name))?)?;
     module.add("ENCODINGS", PyTuple::new(py, Encoding::names())?)?;
     module.add("COUNT_KINDS", PyTuple::new(py, CountKind::ALL.map(CountKind::name))?)?;
@@ -116,6 +116,9 @@ fn add_closed_lists(module: &Bound<'_, PyModule>) -> PyResult<()> {
         if let Some(provider) = Provider::of(format.framing()) {
             providers.set_item(name, provider.name())?;
         }
+    }
+    for (name, _) in ChatService::ALL {
+        providers.set_item(name, name)?; // its dialect has its name
     }
     module.add("PROVIDER_OF_FORMAT", providers)?;
     let sessions = PyDict::new(py);

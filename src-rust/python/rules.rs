@@ -28,15 +28,19 @@ pub(super) fn validate(
     format: &str,
 ) -> PyResult<Vec<(usize, &'static str, String)>> {
     guard(py, || {
-        let provider = Provider::from_name(provider).map_err(|error| exception(py, error))?;
+        let named = Provider::from_name(provider).map_err(|error| exception(py, error))?;
+        // The dialect of a chat service has its name, and the members of OpenAI chat.
+        let is_services = named.1.is_some() && format == provider;
+        let (provider, service) = named;
         // With "auto", messages are in the provider's format, unless they can only be LangChain's.
         let format = match format {
             "auto" if is_langchain(messages) => Format::LangChain.name(),
             "auto" => Format::of(provider.framing()).name(),
+            _ if is_services => Format::of(provider.framing()).name(),
             _ => format,
         };
         let read = read(messages, format, false).map_err(|error| exception(py, error))?;
-        let strict = Strict { alternate, single_system, partial, no_prefill: !allow_prefill };
+        let strict = Strict { alternate, single_system, partial, no_prefill: !allow_prefill, service };
         // Only messages in the provider's own form have its shapes.
         let is_own = read.format == Format::of(provider.framing());
         let shapes = if is_own { shapes_of(messages, provider) } else { Ok(Vec::new()) };

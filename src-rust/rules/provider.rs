@@ -28,16 +28,41 @@ impl Provider {
         ("bedrock", Provider::Bedrock),
     ];
 
-    /// The provider with this name.
+    /// The names of all providers, those of chat services last.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let services = ChatService::ALL.iter().map(|(name, _)| *name);
+        Self::ALL.iter().map(|(name, _)| *name).chain(services)
+    }
+
+    /// The provider with this name; for that of a chat service, the API that it speaks and the service.
     ///
     /// # Errors
     /// `unknown_provider`.
-    pub fn from_name(name: &str) -> Result<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, provider)| *provider).ok_or_else(|| {
-            let known: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+    pub fn from_name(name: &str) -> Result<(Self, Option<ChatService>)> {
+        if let Some((_, service)) = ChatService::ALL.iter().find(|(known, _)| *known == name) {
+            return Ok((Provider::OpenAiChat, Some(*service)));
+        }
+        let known = Self::ALL.iter().find(|(known, _)| *known == name);
+        known.map(|(_, provider)| (*provider, None)).ok_or_else(|| {
+            let known: Vec<&str> = Self::names().collect();
             Error::config("unknown_provider", "provider", format!("not one of {}", known.join(", ")))
         })
     }
+}
+
+/// A service that takes messages of OpenAI chat and has rules of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChatService {
+    /// Mistral's chat API.
+    Mistral,
+    /// Cohere's chat API (v2).
+    Cohere,
+}
+
+impl ChatService {
+    /// Every service with its public name as a provider.
+    pub const ALL: &'static [(&'static str, ChatService)] =
+        &[("mistral", ChatService::Mistral), ("cohere", ChatService::Cohere)];
 }
 
 impl Provider {

@@ -1,4 +1,5 @@
-"""Problems that providers reject, found in the raw messages: OpenAI Chat and Anthropic; others in `native_validity`.
+"""Problems that providers reject, found in the raw messages: OpenAI Chat and Anthropic; others in `native_validity`,
+`bedrock` and `services`.
 
 Validators return `(index, code)` pairs, each at most once, in order.
 
@@ -46,6 +47,7 @@ from .model import RawMessage
 from .native import KNOWN, OUTPUTS
 from .native_validity import gemini_problems, responses_problems
 from .served import is_paused, served_problems
+from .services import service_problems
 
 OPENAI_ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -71,8 +73,15 @@ def validate(
         "anthropic": anthropic_problems,
         "gemini": gemini_problems,
         "bedrock": bedrock_problems,
+        "mistral": openai_problems,
+        "cohere": openai_problems,
     }[provider]
     problems = find(messages)
+    if provider in ("mistral", "cohere"):
+        is_accepted = ["empty_calls"] if provider == "mistral" else []
+        problems = [each for each in problems if each[1] not in is_accepted]
+        problems += service_problems(messages, provider)
+        provider = "openai"
     if alternate:
         problems += alternation_problems(messages, provider)
     problems += served_problems(messages, provider)

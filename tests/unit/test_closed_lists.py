@@ -28,7 +28,7 @@ def test_the_lists_equal_the_documented_ones() -> None:
         *("pi", "ai_sdk", "langchain", "gent", "sharegpt", "bedrock_converse"),
         *("ai_sdk_ui", "mistral", "cohere"),
     ) == _core.FORMATS
-    assert _core.PROVIDERS == ("openai", "responses", "anthropic", "gemini", "bedrock")
+    assert _core.PROVIDERS == ("openai", "responses", "anthropic", "gemini", "bedrock", "mistral", "cohere")
     assert _core.ORIGINS == ("original", "compacted_synthetic", "compacted_modified", "retrieved_history")
     assert _core.ENCODINGS == ("o200k_base", "cl100k_base", "o200k_harmony", "p50k_base", "r50k_base")
     assert _core.PROVIDER_OF_FORMAT == {
@@ -37,6 +37,8 @@ def test_the_lists_equal_the_documented_ones() -> None:
         "anthropic": "anthropic",
         "gemini": "gemini",
         "bedrock_converse": "bedrock",
+        "mistral": "mistral",
+        "cohere": "cohere",
     }
     assert typing.ORIGINS is _core.ORIGINS
 

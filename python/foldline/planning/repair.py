@@ -72,7 +72,8 @@ def repair(
 
     Args:
         messages: The messages in their provider's form: a list or tuple of dicts.
-        provider: ``"openai"``, ``"responses"``, ``"anthropic"``, ``"gemini"`` or ``"bedrock"``.
+        provider: ``"openai"``, ``"responses"``, ``"anthropic"``, ``"gemini"``, ``"bedrock"``, ``"mistral"`` or
+            ``"cohere"``.
         open_calls: Unanswered calls get an error as their result (``"answer"``; those of the provider's own tools
             become text) or are removed (``"remove"``).
         orphans: Results without a call become user text (``"text"``) or are removed (``"remove"``). A second result of

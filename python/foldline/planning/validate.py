@@ -27,7 +27,8 @@ def validate(
 
     Args:
         messages: The messages.
-        provider: ``"openai"``, ``"responses"``, ``"anthropic"``, ``"gemini"`` or ``"bedrock"``.
+        provider: ``"openai"``, ``"responses"``, ``"anthropic"``, ``"gemini"``, ``"bedrock"``, ``"mistral"`` or
+            ``"cohere"``.
         alternate: User and assistant must alternate, the user first, as chat templates of open models require. Calls,
             results with a role of their own, reasoning and system messages are skipped.
         single_system: At most one system message is allowed, as the first.

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use super::languages;
 use super::matcher::Matcher;
+use super::normal::folded;
 use super::table::{DROP, with_groups};
 use crate::evidence::text::{has_word, sentences};
 
@@ -138,24 +139,6 @@ const OPENING_DEMANDS_ZH: [&str; 3] = ["请", "别", "只"];
 
 pub(super) fn is_short(sentence: &str) -> bool {
     sentence.len() <= MAX_SENTENCE_CHARS || sentence.chars().count() <= MAX_SENTENCE_CHARS
-}
-
-/// Lower case with plain apostrophes.
-pub(in crate::evidence) fn folded(sentence: &str) -> String {
-    if sentence.is_ascii() {
-        return sentence.to_ascii_lowercase();
-    }
-    let mut lower = String::with_capacity(sentence.len());
-    for c in sentence.chars() {
-        match c {
-            '’' => lower.push('\''),
-            '\0'..='\x7f' => lower.push(c.to_ascii_lowercase()),
-            // Scripts without upper case.
-            '\u{2e80}'..='\u{a63f}' | '\u{ac00}'..='\u{d7ff}' => lower.push(c),
-            _ => lower.extend(c.to_lowercase()),
-        }
-    }
-    lower
 }
 
 /// Words of a correction inside a sentence; see `corrections` for its openings.

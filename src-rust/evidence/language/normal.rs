@@ -58,6 +58,24 @@ fn normalized(text: &str, mut written: impl FnMut(usize, usize)) -> String {
     out
 }
 
+/// Lower case with plain apostrophes.
+pub(in crate::evidence) fn folded(sentence: &str) -> String {
+    if sentence.is_ascii() {
+        return sentence.to_ascii_lowercase();
+    }
+    let mut lower = String::with_capacity(sentence.len());
+    for c in sentence.chars() {
+        match c {
+            '’' => lower.push('\''),
+            '\0'..='\x7f' => lower.push(c.to_ascii_lowercase()),
+            // Scripts without upper case.
+            '\u{2e80}'..='\u{a63f}' | '\u{ac00}'..='\u{d7ff}' => lower.push(c),
+            _ => lower.extend(c.to_lowercase()),
+        }
+    }
+    lower
+}
+
 /// Whether a character is a syllable or a word, in a script without spaces.
 pub(in crate::evidence) fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'

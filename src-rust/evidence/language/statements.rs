@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
-use super::cues::{folded, is_short};
+use super::cues::is_short;
 use super::languages;
 use super::matcher::Matcher;
+use super::normal::folded;
 use super::table::{CONFIRMED, DID, FINDING, LEAD, LEFT, NEXT, NOW, RULED_OUT, TENTATIVE, with_groups};
 use crate::evidence::text::sentences;
 

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::cues::folded;
 use super::matcher::Matcher;
+use super::normal::folded;
 use super::normal::{is_filler, normal, stem, words};
 use super::table::{LEAD, LEFT, NEXT, NOW, cues_of, opens_with, with_groups};
 use crate::evidence::text::{one_line, sentences, without_marker};

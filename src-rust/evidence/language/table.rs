@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::cues::folded;
 use super::matcher::Matcher;
+use super::normal::folded;
 use crate::evidence::text::{has_word, starts_with_ignoring_case};
 
 /// Group, cue and example, a line each.

@@ -9,7 +9,7 @@ use super::files::{Files, common_root, is_scratch};
 use super::flat::line_of;
 use super::runs::{Call, Commands};
 use super::said::is_same_matter;
-use crate::evidence::language::cues::folded;
+use crate::evidence::language::normal::folded;
 use crate::evidence::language::normal::{is_filler, normal, stem, words};
 use crate::evidence::text::{escape_section_tags, has_word, one_line, sentences};
 use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, FileOp, FileTouched, Note};

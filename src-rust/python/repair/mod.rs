@@ -45,9 +45,10 @@ pub(super) fn repair<'py>(
     format: &str,
 ) -> PyResult<(Bound<'py, PyList>, Vec<Told>, Vec<Told>)> {
     guard(py, || {
-        let strict = Strict { alternate, single_system, partial, no_prefill: !allow_prefill };
+        let strict = Strict { alternate, single_system, partial, no_prefill: !allow_prefill, service: None };
         let asked = options(provider, open_calls, orphans, strict, format);
         let (provider, options) = asked.map_err(|error| exception(py, error))?;
+        let strict = options.strict;
         let mut list = listed(messages)?;
         let mut transcript = read_in(&list, provider)?;
         // For each message of the list, the index of the given message it comes from.
@@ -90,9 +91,13 @@ fn options(
     strict: Strict,
     format: &str,
 ) -> Result<(Provider, Options)> {
-    let provider = Provider::from_name(provider)?;
+    let name = provider;
+    let (provider, service) = Provider::from_name(name)?;
+    let strict = Strict { service, ..strict };
     let own = Format::of(provider.framing());
-    if format != "auto" && Format::from_name(format)? != own {
+    // The dialect of a chat service has its name.
+    let is_services = service.is_some() && format == name;
+    if format != "auto" && !is_services && Format::from_name(format)? != own {
         let detail = format!("messages for this provider are {}", own.name());
         return Err(Error::config("format_mismatch", "format", detail));
     }

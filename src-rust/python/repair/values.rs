@@ -41,6 +41,14 @@ fn content_field(message: &Bound<'_, PyAny>, provider: Provider) -> &'static str
     if provider == Provider::Gemini && has_parts() { "parts" } else { "content" }
 }
 
+/// The text of a part of OpenAI chat.
+fn text_of<'py>(part: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let key = if type_is(part, "refusal") { "refusal" } else { "text" };
+    let is_typed = ["text", "input_text", "output_text", "refusal"].iter().any(|name| type_is(part, name));
+    let text = if is_text(part) { Some(part.clone()) } else { field(part, key)?.filter(|_| is_typed) };
+    Ok(text.filter(is_text))
+}
+
 /// A message of the new list.
 pub(super) fn built<'py>(
     draft: &Draft,
@@ -89,6 +97,11 @@ pub(super) fn built<'py>(
             copy.set_item("tool_call_id", id)?;
             Ok(copy.into_any())
         }
+        (Provider::OpenAiChat, [Block::WithName(message, 0, name)]) => {
+            let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
+            copy.set_item("name", name)?;
+            Ok(copy.into_any())
+        }
         (Provider::OpenAiChat, [Block::NewIds(message, places)]) => {
             let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
             for key in ["tool_call_id", "tool_call_ids"] {
@@ -107,6 +120,7 @@ pub(super) fn built<'py>(
             Ok(copy.into_any())
         }
         (_, [Block::Tidied(message)]) => making.tidied(*message),
+        (_, [Block::Planned(message)]) => making.planned(*message),
         (_, [Block::Unmarked(message, marks)]) => {
             let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
             if let Some(blocks) = field(&copy, "content")? {
@@ -252,6 +266,39 @@ impl<'py> Making<'_, 'py> {
         }
         if shape.lacks_content {
             copy.set_item(if self.provider == Provider::OpenAiResponses { "output" } else { "content" }, "")?;
+        }
+        Ok(copy.into_any())
+    }
+
+    /// A message whose texts are the plan of its calls. Other parts stay.
+    fn planned(&self, i: usize) -> PyResult<Bound<'py, PyAny>> {
+        let copy = self.message(i)?.cast::<PyDict>()?.copy()?;
+        let mut plan: Vec<Bound<'py, PyAny>> =
+            field(&copy, "tool_plan")?.filter(is_text).into_iter().collect();
+        let mut rest = Vec::new();
+        match field(&copy, "content")? {
+            Some(text) if is_text(&text) => plan.push(text),
+            Some(parts) if is_list(&parts) => {
+                for part in items(&parts)? {
+                    match text_of(&part)? {
+                        Some(text) => plan.push(text),
+                        None => rest.push(part),
+                    }
+                }
+            }
+            _ => {}
+        }
+        if let Some(refusal) = field(&copy, "refusal")?.filter(is_text) {
+            plan.push(refusal);
+            copy.del_item("refusal")?;
+        }
+        copy.set_item("tool_plan", PyString::new(self.py(), BETWEEN).call_method1("join", (plan,))?)?;
+        if rest.is_empty() {
+            if copy.contains("content")? {
+                copy.del_item("content")?;
+            }
+        } else {
+            copy.set_item("content", PyList::new(self.py(), rest)?)?;
         }
         Ok(copy.into_any())
     }
@@ -432,6 +479,7 @@ impl<'py> Making<'_, 'py> {
             | Block::NewIds(i, _)
             | Block::WithItemId(i, _)
             | Block::Tidied(i)
+            | Block::Planned(i)
             | Block::Unmarked(i, _) => self.add_content(&self.message(*i)?, pieces),
             Block::WithErrorText(i, unit) => {
                 let copy = self.block(*i, *unit)?.cast::<PyDict>()?.copy()?;

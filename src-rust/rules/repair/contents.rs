@@ -38,6 +38,9 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
 fn known_role(task: &Task<'_>, i: usize) -> Option<Role> {
     let role = task.transcript.messages[i].role;
     let is_known = match task.provider {
+        Provider::OpenAiChat if task.options.strict.service.is_some() => {
+            !matches!(role, Role::Other | Role::Developer)
+        }
         Provider::OpenAiChat => role != Role::Other,
         // An item of unknown type stays unchanged.
         Provider::OpenAiResponses => {
@@ -51,7 +54,7 @@ fn known_role(task: &Task<'_>, i: usize) -> Option<Role> {
     };
     match (is_known, task.provider, role) {
         (true, ..) => None,
-        (_, Provider::Anthropic | Provider::Bedrock, Role::Developer) => Some(Role::System),
+        (_, _, Role::Developer) if task.provider != Provider::Gemini => Some(Role::System),
         _ => Some(Role::User),
     }
 }

@@ -6,7 +6,10 @@ use super::Task;
 use super::actions::ID_REWRITTEN;
 use super::draft::{Block, Draft, Sketch, checked, edited};
 use crate::rules::pair;
-use crate::rules::validate::{MAX_ID_BYTES, Provider, head_of, is_good_bedrock_id, is_good_id};
+use crate::rules::validate::{
+    ChatService, MAX_ID_BYTES, MISTRAL_ID_BYTES, Provider, has_bad_mistral_id, head_of, is_good_bedrock_id,
+    is_good_id, lacks_id,
+};
 use crate::transcript::{KeyId, PartKind, Role, Transcript};
 
 /// The ids of calls whose results are in their places.
@@ -17,7 +20,7 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
             ids.by_message();
             ids.served();
         }
-        Provider::OpenAiChat => ids.chat(),
+        Provider::OpenAiChat => ids.chat(task.options.strict.service),
         Provider::OpenAiResponses => ids.responses(),
         Provider::Gemini => {}
     }
@@ -74,7 +77,10 @@ impl<'a> Ids<'a> {
     fn rename(&mut self, i: usize, call: usize, result: Option<usize>) {
         let transcript = self.task.transcript;
         let id = transcript.parts[call].key.map_or("", |key| transcript.key_text(key));
-        let id = self.names.new_for(id);
+        let id = match self.task.options.strict.service {
+            Some(ChatService::Mistral) => self.names.new_short(id),
+            _ => self.names.new_for(id),
+        };
         self.renamed.extend(result.map(|result| (result, id.clone())));
         self.renamed.insert(call, id);
         self.sketch.actions.push(ID_REWRITTEN.at(i));
@@ -162,12 +168,17 @@ impl<'a> Ids<'a> {
         }
     }
 
-    /// Ids of one message differ; its results are the messages directly after it.
-    fn chat(&mut self) {
+    /// Ids of one message differ, and are well-formed for a service; its results are the messages directly after it.
+    fn chat(&mut self, service: Option<ChatService>) {
         let transcript = self.task.transcript;
+        let is_bad = |at: usize| match service {
+            Some(ChatService::Mistral) => has_bad_mistral_id(transcript, &transcript.parts[at]),
+            Some(ChatService::Cohere) => lacks_id(transcript, &transcript.parts[at]),
+            None => false,
+        };
         for i in 0..transcript.len() {
             let calls: Vec<usize> = checked(transcript, i, PartKind::ToolCall).collect();
-            if calls.len() < 2 {
+            if calls.is_empty() || (calls.len() < 2 && service.is_none()) {
                 continue;
             }
             let mut results = Results::default();
@@ -179,7 +190,8 @@ impl<'a> Ids<'a> {
             for call in calls {
                 let key = transcript.parts[call].key;
                 let result = results.take(key);
-                if key.is_some() && !seen.insert(key) {
+                let is_second = key.is_some() && !seen.insert(key);
+                if is_second || is_bad(call) || result.is_some_and(is_bad) {
                     self.rename(i, call, result);
                 }
             }
@@ -250,6 +262,25 @@ impl Names {
             *number += 1;
             let tail = format!("_{number}");
             found = format!("{}{tail}", &base[..base.len().min(MAX_ID_BYTES - tail.len())]);
+            if !self.used.contains(&found) {
+                break;
+            }
+        }
+        self.used.insert(found.clone());
+        found
+    }
+
+    /// A valid unused id for Mistral: the last letters and digits of the old one, which tell it from others.
+    pub fn new_short(&mut self, id: &str) -> String {
+        let signs: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
+        let end = &signs[signs.len().saturating_sub(MISTRAL_ID_BYTES)..];
+        let base = format!("{end:0<MISTRAL_ID_BYTES$}");
+        let number = self.newest.entry(base.clone()).or_insert(0);
+        let mut found = base.clone();
+        while *number > 0 || self.used.contains(&found) {
+            *number += 1;
+            let tail = number.to_string();
+            found = format!("{}{tail}", &base[..MISTRAL_ID_BYTES.saturating_sub(tail.len())]);
             if !self.used.contains(&found) {
                 break;
             }

@@ -14,6 +14,7 @@ mod item_pairs;
 mod names;
 mod order;
 mod served;
+mod services;
 mod tidy;
 mod turn_pairs;
 mod turns;
@@ -104,8 +105,10 @@ pub const PASSES: &[Pass] = &[
     names::repair,
     order::single_system,
     order::reasoning,
+    services::answered,
     order::first_user,
     turns::repair,
+    services::planned,
     order::last_user,
 ];
 

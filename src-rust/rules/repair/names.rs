@@ -1,4 +1,5 @@
-//! Names calls that have no name, and responses of Gemini, after their partner; rewrites names that Bedrock rejects.
+//! Names calls that have no name, and responses of Gemini, after their partner; rewrites names that Bedrock or Mistral
+//! rejects.
 
 use std::collections::HashMap;
 
@@ -6,8 +7,11 @@ use super::actions::{NAME_ADDED, NAME_REWRITTEN};
 use super::draft::{Block, Draft, Sketch, checked, edited};
 use super::{Task, UNNAMED};
 use crate::rules::pair;
-use crate::rules::validate::{MAX_NAME_BYTES, Provider, gemini_matching, head_of, is_misnamed, is_nameless};
-use crate::transcript::{Part, PartKind};
+use crate::rules::validate::{
+    ChatService, MAX_NAME_BYTES, Provider, gemini_matching, has_bad_mistral_name, head_of, is_misnamed,
+    is_nameless,
+};
+use crate::transcript::{Part, PartKind, Role};
 
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
     let transcript = task.transcript;
@@ -17,6 +21,10 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
         let name = transcript.parts[at].name.as_ref().map(|span| transcript.str(span));
         name.filter(|name| !name.is_empty())
     };
+    let is_bad = |at: usize| match task.options.strict.service {
+        Some(ChatService::Mistral) => has_bad_mistral_name(transcript, &transcript.parts[at]),
+        _ => task.provider == Provider::Bedrock && is_misnamed(transcript, &transcript.parts[at]),
+    };
     let mut names: HashMap<usize, String> = HashMap::new();
     let mut sketch = Sketch::default();
     for i in head..transcript.len() {
@@ -25,15 +33,23 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
                 let name = partners.get(&at).and_then(|&other| name_of(other)).unwrap_or(UNNAMED);
                 names.insert(at, name.to_owned());
                 sketch.actions.push(NAME_ADDED.at(i));
-            } else if task.provider == Provider::Bedrock && is_misnamed(transcript, &transcript.parts[at]) {
+            } else if is_bad(at) {
                 names.insert(at, good_name(name_of(at).unwrap_or(UNNAMED)));
                 sketch.actions.push(NAME_REWRITTEN.at(i));
             }
         }
     }
     if !sketch.actions.is_empty() {
-        let named =
-            |i| edited(task, i, |at, unit| names.get(&at).map(|name| Block::WithName(i, unit, name.clone())));
+        let first = |i: usize| names.get(&transcript.part_range(i).start).cloned().unwrap_or_default();
+        let named = |i: usize| match transcript.messages[i].role {
+            // The name of a message that is a result.
+            Role::Tool if task.provider == Provider::OpenAiChat => {
+                Draft { blocks: vec![Block::WithName(i, 0, first(i))], ..Draft::whole(i) }
+            }
+            _ => {
+                edited(task, i, |at, unit| names.get(&at).map(|name| Block::WithName(i, unit, name.clone())))
+            }
+        };
         let is_named = |i| transcript.part_range(i).any(|at| names.contains_key(&at));
         sketch.drafts =
             (0..transcript.len()).map(|i| if is_named(i) { named(i) } else { Draft::whole(i) }).collect();
@@ -41,7 +57,7 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
     sketch
 }
 
-/// A name that Bedrock accepts, as similar to the old one as possible.
+/// A name that Bedrock and Mistral accept, as similar to the old one as possible.
 fn good_name(name: &str) -> String {
     let good = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     name.chars().map(good).take(MAX_NAME_BYTES).collect()

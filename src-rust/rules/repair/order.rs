@@ -4,7 +4,9 @@ use super::actions::{FIRST_USER_ADDED, LAST_USER_ADDED, REASONING_REMOVED, SYSTE
 use super::draft::{Block, Draft, Sketch};
 use super::{OPENING, Task};
 use crate::rules::roles::{Side, side};
-use crate::rules::validate::{Provider, ends_with_assistant, head_of};
+use crate::rules::validate::{
+    ChatService, Provider, begins_with_calls, ends_with_assistant, head_of, may_follow,
+};
 use crate::transcript::{Binding, Role, Transcript};
 
 /// Joins all system messages into a leading one. The application's instructions keep their rank and lose their place.
@@ -12,7 +14,14 @@ pub(super) fn single_system(task: &Task<'_>) -> Sketch {
     let messages = &task.transcript.messages;
     let is_system = |i: usize| matches!(messages[i].role, Role::System | Role::Developer);
     let mut sketch = Sketch::default();
-    if !task.options.strict.single_system || !(1..messages.len()).any(is_system) {
+    // Mistral takes instructions in front and after the user.
+    let is_misplaced = |i: usize| is_system(i) && !may_follow(&messages[i - 1], &messages[i]);
+    let is_wrong = match task.options.strict.service {
+        _ if task.options.strict.single_system => (1..messages.len()).any(is_system),
+        Some(ChatService::Mistral) => (1..messages.len()).any(is_misplaced),
+        _ => false,
+    };
+    if !is_wrong {
         return sketch;
     }
     let all: Vec<usize> = (0..messages.len()).filter(|&i| is_system(i)).collect();
@@ -60,7 +69,9 @@ pub(super) fn first_user(task: &Task<'_>) -> Sketch {
         }
         Provider::OpenAiChat | Provider::OpenAiResponses => {
             let first = (0..transcript.len()).find_map(|i| side(transcript, i));
-            task.options.strict.alternate && first == Some(Side::Model)
+            let is_mistral = task.options.strict.service == Some(ChatService::Mistral);
+            (task.options.strict.alternate && first == Some(Side::Model))
+                || (is_mistral && begins_with_calls(transcript))
         }
     };
     if is_missing {

@@ -4,7 +4,7 @@
 use super::Task;
 use super::actions::{CACHE_MARKS_REMOVED, CONTENT_ADDED, EMPTY_REMOVED};
 use super::draft::{Block, Draft, Sketch};
-use crate::rules::validate::{MAX_CACHE_MARKS, Provider};
+use crate::rules::validate::{ChatService, MAX_CACHE_MARKS, Provider};
 
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
     match task.provider {
@@ -16,6 +16,7 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
 
 fn members(task: &Task<'_>) -> Sketch {
     let mut sketch = Sketch::default();
+    let accepts_no_calls = task.options.strict.service == Some(ChatService::Mistral);
     for (i, shape) in task.shapes.iter().enumerate() {
         let has_nothing = shape.is_plain && task.transcript.part_range(i).is_empty();
         if shape.lacks_content && has_nothing {
@@ -23,7 +24,7 @@ fn members(task: &Task<'_>) -> Sketch {
             continue;
         }
         let wrong = [
-            (shape.has_empty_calls, EMPTY_REMOVED),
+            (shape.has_empty_calls && !accepts_no_calls, EMPTY_REMOVED),
             (shape.has_empty_name, EMPTY_REMOVED),
             (shape.lacks_content, CONTENT_ADDED),
         ];

@@ -104,8 +104,12 @@ pub(in crate::rules) fn is_good_id(id: &str) -> bool {
 
 /// Whether a call has a name that the API does not accept; an empty one has a code of its own.
 pub(in crate::rules) fn is_misnamed(transcript: &Transcript, part: &Part) -> bool {
-    let is_well_formed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let name = part.name.as_ref().map_or("", |name| transcript.str(name));
-    let is_call = part.kind == PartKind::ToolCall && !part.is_unchecked;
-    is_call && (name.len() > MAX_NAME_BYTES || !name.bytes().all(is_well_formed))
+    part.kind == PartKind::ToolCall && !part.is_unchecked && !is_well_named(name)
+}
+
+/// Whether a name is short and has only the characters that the API accepts. It may be empty.
+pub(in crate::rules) fn is_well_named(name: &str) -> bool {
+    let is_well_formed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    name.len() <= MAX_NAME_BYTES && name.bytes().all(is_well_formed)
 }

@@ -7,7 +7,9 @@ mod anthropic;
 mod as_sent;
 mod bedrock;
 mod codes;
+mod cohere;
 mod gemini;
+mod mistral;
 mod openai_chat;
 mod openai_responses;
 mod prefill;
@@ -20,11 +22,16 @@ pub(super) use bedrock::{
     MAX_NAME_BYTES, is_blank_message, is_blank_text, is_good_id as is_good_bedrock_id, is_mark, is_misnamed,
 };
 pub use codes::CODES;
+pub(super) use cohere::{has_text_beside_calls, lacks_id};
 pub(super) use gemini::{is_empty as is_empty_gemini_part, matching as gemini_matching};
+pub(super) use mistral::{
+    ID_BYTES as MISTRAL_ID_BYTES, begins_with_calls, has_bad_id as has_bad_mistral_id,
+    has_bad_name as has_bad_mistral_name, may_follow,
+};
 pub(super) use openai_chat::Waiting;
 pub(super) use prefill::ends_with_assistant;
 
-pub use super::provider::Provider;
+pub use super::provider::{ChatService, Provider};
 use super::shape::Shape;
 use crate::transcript::{Part, PartKind, Role, Transcript};
 
@@ -66,6 +73,8 @@ pub struct Strict {
     pub partial: bool,
     /// The last message is not the assistant's: the model does not continue a prefilled answer.
     pub no_prefill: bool,
+    /// OpenAI chat: the rules of this service hold too.
+    pub service: Option<ChatService>,
 }
 
 /// Every violation that `provider` would reject. `shapes` are those of the messages, or empty if the messages are not in
@@ -84,6 +93,15 @@ pub fn validate(
         Provider::Gemini => gemini::problems(transcript),
         Provider::Bedrock => bedrock::problems(transcript, shapes),
     };
+    match strict.service {
+        Some(ChatService::Mistral) => {
+            // A recorded request with an empty list of calls was answered.
+            problems.retain(|problem| problem.code != codes::EMPTY_CALLS.0);
+            mistral::problems(transcript, &mut problems);
+        }
+        Some(ChatService::Cohere) => cohere::problems(transcript, &mut problems),
+        None => {}
+    }
     let head = head_of(transcript, provider);
     if provider != Provider::OpenAiResponses {
         problems.extend(misplaced_calls(transcript, provider, head));
