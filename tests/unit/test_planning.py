@@ -1168,7 +1168,7 @@ def test_analyze_tells_how_messages_hang_together() -> None:
     )
 
 
-@pytest.mark.parametrize("provider", ["", "OpenAI", "cohere", CANARY])
+@pytest.mark.parametrize("provider", ["", "OpenAI", "azure", CANARY])
 def test_an_unknown_provider_is_a_config_error(provider: str) -> None:
     with pytest.raises(ConfigError) as caught:
         fl.validate(talk(2), provider)
