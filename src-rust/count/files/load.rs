@@ -70,10 +70,10 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
     Ok(loaded.get_or_insert_default().entry(hash).or_insert_with(|| Box::leak(Box::new(tokenizer))))
 }
 
-/// Checks a file as [`load`] reads it, without keeping its tables. For tests with files of strangers.
+/// Checks a file as loading it does, without keeping its tables. For tests with files of strangers.
 ///
 /// # Errors
-/// Those of [`load`].
+/// Those of loading it.
 pub fn check(bytes: &[u8]) -> Result<()> {
     draft(bytes).and_then(|draft| tables(&draft.tokens)).map(|_| ())
 }
