@@ -652,7 +652,12 @@ impl<'py> Making<'_, 'py> {
                     None => {}
                 }
             }
-            if said.len() == 1 && field(&call, arguments)?.is_none() {
+            // Arguments may stand under an odd name.
+            let known = ["name", "server_name", "id", "toolUseId", "type"];
+            let has_others = call.cast::<PyDict>().is_ok_and(|call| {
+                call.keys().iter().any(|key| !known.iter().any(|known| key.eq(known).unwrap_or(false)))
+            });
+            if field(&call, arguments)?.is_none() && (said.len() == 1 || has_others) {
                 said.push(self.json(&call)?);
             }
             if let Some(arguments) = field(&call, arguments)? {
