@@ -36,11 +36,11 @@ def service_problems(messages: Sequence[RawMessage], service: str) -> list[Probl
         return problems + [(i, "content_beside_calls") for i in late]
     names = [[(call.get("function") or {}).get("name") or "" for call in _calls(message)] for message in messages]
     problems += [(i, "bad_name") for i, each in enumerate(names) if not all(map(GOOD_NAME.fullmatch, each))]
-    told = [
+    named = [
         (i, message["name"]) for i, message in enumerate(messages) if message["role"] == "tool" and "name" in message
     ]
     problems += [
-        (i, "bad_name") for i, name in told if name is not None and (not name or not GOOD_NAME.fullmatch(name))
+        (i, "bad_name") for i, name in named if name is not None and (not name or not GOOD_NAME.fullmatch(name))
     ]
     if messages and messages[0]["role"] == "assistant" and _calls(messages[0]):
         problems.append((0, "first_not_user"))

@@ -2,6 +2,7 @@
 //!
 //! The passes decide; this module builds messages from their drafts (`values`) and reads them again.
 
+mod plans;
 pub(super) mod tool_answers;
 pub(super) mod values;
 

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
+use super::plans::{BETWEEN, planned};
 use super::tool_answers::answer;
 use crate::formats::is_cache_point;
 use crate::node::{Key, Kind, Node, changed};
@@ -32,21 +33,10 @@ const ANTHROPIC_CALLS: [&str; 3] = ["tool_use", "server_tool_use", "mcp_tool_use
 /// The members of a Bedrock block that have an id.
 const BEDROCK_CALLS: [&str; 2] = ["toolUse", "toolResult"];
 
-/// The separator of joined texts.
-const BETWEEN: &str = "\n\n";
-
 /// The field with the content of a message.
 fn content_field(message: &Bound<'_, PyAny>, provider: Provider) -> &'static str {
     let has_parts = || PyNode::of(message.clone()).get(Key::PARTS).is_some();
     if provider == Provider::Gemini && has_parts() { "parts" } else { "content" }
-}
-
-/// The text of a part of OpenAI chat.
-fn text_of<'py>(part: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let key = if type_is(part, "refusal") { "refusal" } else { "text" };
-    let is_typed = ["text", "input_text", "output_text", "refusal"].iter().any(|name| type_is(part, name));
-    let text = if is_text(part) { Some(part.clone()) } else { field(part, key)?.filter(|_| is_typed) };
-    Ok(text.filter(is_text))
 }
 
 /// A message of the new list.
@@ -120,7 +110,7 @@ pub(super) fn built<'py>(
             Ok(copy.into_any())
         }
         (_, [Block::Tidied(message)]) => making.tidied(*message),
-        (_, [Block::Planned(message)]) => making.planned(*message),
+        (_, [Block::Planned(message)]) => planned(&making.message(*message)?),
         (_, [Block::Unmarked(message, marks)]) => {
             let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
             if let Some(blocks) = field(&copy, "content")? {
@@ -266,39 +256,6 @@ impl<'py> Making<'_, 'py> {
         }
         if shape.lacks_content {
             copy.set_item(if self.provider == Provider::OpenAiResponses { "output" } else { "content" }, "")?;
-        }
-        Ok(copy.into_any())
-    }
-
-    /// A message whose texts are the plan of its calls. Other parts stay.
-    fn planned(&self, i: usize) -> PyResult<Bound<'py, PyAny>> {
-        let copy = self.message(i)?.cast::<PyDict>()?.copy()?;
-        let mut plan: Vec<Bound<'py, PyAny>> =
-            field(&copy, "tool_plan")?.filter(is_text).into_iter().collect();
-        let mut rest = Vec::new();
-        match field(&copy, "content")? {
-            Some(text) if is_text(&text) => plan.push(text),
-            Some(parts) if is_list(&parts) => {
-                for part in items(&parts)? {
-                    match text_of(&part)? {
-                        Some(text) => plan.push(text),
-                        None => rest.push(part),
-                    }
-                }
-            }
-            _ => {}
-        }
-        if let Some(refusal) = field(&copy, "refusal")?.filter(is_text) {
-            plan.push(refusal);
-            copy.del_item("refusal")?;
-        }
-        copy.set_item("tool_plan", PyString::new(self.py(), BETWEEN).call_method1("join", (plan,))?)?;
-        if rest.is_empty() {
-            if copy.contains("content")? {
-                copy.del_item("content")?;
-            }
-        } else {
-            copy.set_item("content", PyList::new(self.py(), rest)?)?;
         }
         Ok(copy.into_any())
     }

@@ -1,26 +1,22 @@
-//! Cohere's chat API (v2), beyond the rules of OpenAI's: a message with calls has no text but their plan, calls have an
-//! id, and there is no role `developer`.
+//! Cohere's chat API (v2), beyond the rules of OpenAI's: a message with calls has no text but their plan, and calls have
+//! an id.
 //!
 //! Roles and required members are those of the package cohere 7.3. The API's message on texts beside calls, in a public
 //! bug report of 2025-04, asks to pass them as `tool_plan`.
 
 use super::Problem;
-use super::codes::{BAD_ID, CONTENT_BESIDE_CALLS, UNKNOWN_ROLE};
+use super::codes::{BAD_ID, CONTENT_BESIDE_CALLS};
 use crate::transcript::{Part, PartKind, Piece, PieceKind, Role, Transcript};
 
 pub(super) fn problems(transcript: &Transcript, problems: &mut Vec<Problem>) {
-    for (index, message) in transcript.messages.iter().enumerate() {
-        let parts = transcript.parts_of(index);
-        let mut report = |is_wrong, code, detail: &str| {
-            if is_wrong {
-                problems.push(Problem::new(index, code, detail));
-            }
-        };
-        let is_developer = message.role == Role::Developer;
-        report(is_developer, UNKNOWN_ROLE, "roles are system, user, assistant and tool");
-        report(parts.iter().any(|part| lacks_id(transcript, part)), BAD_ID, "a call has an id");
-        let has_text = has_text_beside_calls(transcript, index);
-        report(has_text, CONTENT_BESIDE_CALLS, "a text beside calls belongs in their plan");
+    for index in 0..transcript.len() {
+        if transcript.parts_of(index).iter().any(|part| lacks_id(transcript, part)) {
+            problems.push(Problem::new(index, BAD_ID, "a call has an id"));
+        }
+        if has_text_beside_calls(transcript, index) {
+            let detail = "a text beside calls belongs in their plan";
+            problems.push(Problem::new(index, CONTENT_BESIDE_CALLS, detail));
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Mistral's chat API, beyond the rules of OpenAI's: ids of nine letters and digits, well-formed names of tools, no role
-//! `developer`, an order of roles, and no calls in the first message of the list.
+//! Mistral's chat API, beyond the rules of OpenAI's: ids of nine letters and digits, well-formed names of tools, an
+//! order of roles, and no calls in the first message of the list.
 //!
 //! Ids and names as the validator of mistral-common 1.13 has them for the tokenizers v3 to v11, and the API's messages
 //! say ("must be a-z, A-Z, 0-9, with a length of 9"). The order as the API enforces it by public bug reports up to
@@ -8,7 +8,7 @@
 
 use super::Problem;
 use super::bedrock::is_well_named;
-use super::codes::{BAD_ID, BAD_NAME, FIRST_NOT_USER, ROLE_OUT_OF_ORDER, UNKNOWN_ROLE};
+use super::codes::{BAD_ID, BAD_NAME, FIRST_NOT_USER, ROLE_OUT_OF_ORDER};
 use crate::transcript::{Message, Part, PartKind, Role, Transcript};
 
 /// Length of an id.
@@ -22,8 +22,6 @@ pub(super) fn problems(transcript: &Transcript, problems: &mut Vec<Problem>) {
                 problems.push(Problem::new(index, code, detail));
             }
         };
-        let is_developer = message.role == Role::Developer;
-        report(is_developer, UNKNOWN_ROLE, "roles are system, user, assistant and tool");
         let has_bad_id = parts.iter().any(|part| has_bad_id(transcript, part));
         report(has_bad_id, BAD_ID, "the id of a call has nine letters or digits");
         let has_bad_name = parts.iter().any(|part| has_bad_name(transcript, part));

@@ -93,6 +93,9 @@ pub fn validate(
         Provider::Gemini => gemini::problems(transcript),
         Provider::Bedrock => bedrock::problems(transcript, shapes),
     };
+    if strict.service.is_some() {
+        problems.extend(developer_messages(transcript));
+    }
     match strict.service {
         Some(ChatService::Mistral) => {
             // A recorded request with an empty list of calls was answered.
@@ -122,6 +125,13 @@ pub fn validate(
     strict::problems(transcript, strict, &mut problems);
     problems.sort_by_key(|problem| problem.index);
     problems
+}
+
+/// Messages of a role that only OpenAI knows.
+fn developer_messages(transcript: &Transcript) -> impl Iterator<Item = Problem> + '_ {
+    let detail = "roles are system, user, assistant and tool";
+    let is_developer = |&i: &usize| transcript.messages[i].role == Role::Developer;
+    (0..transcript.len()).filter(is_developer).map(move |i| Problem::new(i, codes::UNKNOWN_ROLE, detail))
 }
 
 /// Calls outside the model's messages. In Responses a call is a separate item.
