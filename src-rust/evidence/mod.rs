@@ -298,8 +298,8 @@ pub struct Evidence {
     pub tasks: Vec<Task>,
     /// Steps of plans, texts and earlier summaries that are not done.
     pub steps: Vec<Step>,
-    /// What the agent announced last.
-    pub announced: Option<Note>,
+    /// What the agent was at when the messages end: its last words and the calls after them.
+    pub last_step: Option<Note>,
     /// Confirmed causes, sizes, how a part works; and what was ruled out.
     pub findings: Vec<Note>,
     /// Servers and processes that still run.

@@ -11,4 +11,4 @@ pub(super) mod programs;
 pub(super) mod purpose;
 pub(super) mod shell;
 pub(super) mod shell_lexer;
-mod spelling;
+pub(super) mod spelling;

@@ -2,6 +2,11 @@
 
 use super::shell_lexer::Word;
 
+/// A command without the redirection of its errors into its output, which changes nothing.
+pub(in crate::evidence) fn without_stderr_redirection(command: &str) -> String {
+    command.replace(" 2>&1", "")
+}
+
 /// Words before a program that do not change what it does.
 const PREFIXES: [&str; 22] = [
     "sudo", "time", "env", "nohup", "command", "exec", "if", "then", "else", "elif", "do", "while", "until",

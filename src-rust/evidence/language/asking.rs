@@ -41,6 +41,7 @@ pub(in crate::evidence) fn asked_in(text: &str) -> Option<UserQuestion> {
     if (question.chars().count() < MIN_QUESTION_CHARS || has_pronoun(question))
         && let Some(before) =
             said[..at].iter().rev().find(|sentence| !is_option(sentence) && !is_label(sentence))
+        && !is_fragment(before)
     {
         parts.push(before.trim_end_matches(':'));
     }
@@ -48,7 +49,12 @@ pub(in crate::evidence) fn asked_in(text: &str) -> Option<UserQuestion> {
     if after > 0 && options.is_empty() {
         parts.extend(&said[at + 1..]);
     }
-    Some(UserQuestion { question: one_line(&parts.join(" "), MAX_QUESTION_CHARS), options })
+    Some(UserQuestion { question: one_line(&parts.join(" ").replace("**", ""), MAX_QUESTION_CHARS), options })
+}
+
+/// Whether a sentence is a piece of a table or of emphasized text, which explains no question.
+fn is_fragment(sentence: &str) -> bool {
+    sentence.contains('|') || sentence.matches("**").count() % 2 == 1
 }
 
 fn is_label(sentence: &str) -> bool {
@@ -188,6 +194,28 @@ pub(in crate::evidence) fn chosen<'a>(
     options.get(at)
 }
 
+/// The answers to several numbered questions or options, given by their numbers: `1. no 2. the last 50`. Empty unless
+/// each number was asked, and a question was asked or an answer is as short as answers are.
+pub(in crate::evidence) fn answers_by_number(
+    asked: &UserQuestion,
+    answer: &str,
+) -> Vec<(UserQuestion, String)> {
+    let given = options_in(answer);
+    if given.len() < 2 || asked.options.len() < 2 {
+        return Vec::new();
+    }
+    let is_short = |text: &str| text.split_whitespace().count() <= 2;
+    let are_answers = asked.options.iter().any(|(_, text)| text.contains(['?', '？']))
+        || given.iter().any(|(_, text)| is_short(text));
+    let pair = |(number, answer): &(String, String)| {
+        let (_, question) = asked.options.iter().find(|(label, _)| label.eq_ignore_ascii_case(number))?;
+        let question = one_line(&question.replace("**", ""), MAX_QUESTION_CHARS);
+        Some((UserQuestion { question, options: Vec::new() }, answer.clone()))
+    };
+    let paired: Option<Vec<(UserQuestion, String)>> = given.iter().map(pair).collect();
+    paired.filter(|_| are_answers).unwrap_or_default()
+}
+
 /// A question with its answer, as one line: `Which one? → "B" (Backfill in batches)`.
 pub(in crate::evidence) fn answered(asked: &UserQuestion, answer: &str) -> String {
     let mut text = format!("{} → \"{}\"", asked.question, one_line(answer, MAX_QUESTION_CHARS));
@@ -221,6 +249,17 @@ mod tests {
             answer(inline, "2 then")
         );
         assert!(!answer(inline, "a small one").contains("(1:"));
+    }
+
+    #[test]
+    fn numbers_answer_the_questions_with_these_numbers() {
+        let asked = "Before I start:\n\n1. **Depth**: how far back?\n2. Show merged ones?\n\nShall I start?";
+        let asked = asked_in(asked).unwrap_or_default();
+        let found = answers_by_number(&asked, "1. 50 commits\n2. no");
+        let found: Vec<String> = found.iter().map(|(asked, answer)| answered(asked, answer)).collect();
+        assert_eq!(found, ["Depth: how far back? → \"50 commits\"", "Show merged ones? → \"no\""]);
+        assert!(answers_by_number(&asked, "no, and 50 commits").is_empty());
+        assert!(answers_by_number(&asked, "1. no\n2. yes\n3. write the docs").is_empty());
     }
 
     #[test]

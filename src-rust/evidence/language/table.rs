@@ -22,6 +22,7 @@ pub(in crate::evidence) const DROP: u32 = 1 << 24;
 pub(in crate::evidence) const FINDING: u32 = 1 << 25;
 pub(in crate::evidence) const COURTESY: u32 = 1 << 26;
 pub(in crate::evidence) const NOUN: u32 = 1 << 27;
+pub(in crate::evidence) const APPROVAL: u32 = 1 << 28;
 
 fn group(name: &str) -> u32 {
     match name {
@@ -37,6 +38,7 @@ fn group(name: &str) -> u32 {
         "finding" => FINDING,
         "courtesy" => COURTESY,
         "noun" => NOUN,
+        "approval" => APPROVAL,
         _ => 0,
     }
 }
@@ -65,6 +67,12 @@ pub(super) fn with_groups(matcher: Matcher, groups: u32) -> Matcher {
 pub(in crate::evidence) fn is_courtesy(question: &str) -> bool {
     static MATCHER: LazyLock<Matcher> = LazyLock::new(|| with_groups(Matcher::default(), COURTESY));
     MATCHER.groups_in(&folded(question)) & COURTESY != 0
+}
+
+/// Whether a question only asks for consent to what was shown: "Does this look right?"
+pub(in crate::evidence) fn is_approval(question: &str) -> bool {
+    static MATCHER: LazyLock<Matcher> = LazyLock::new(|| with_groups(Matcher::default(), APPROVAL));
+    MATCHER.groups_in(&folded(question)) & APPROVAL != 0
 }
 
 /// Whether a phrase says what the name in it is.

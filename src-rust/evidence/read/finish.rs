@@ -7,6 +7,7 @@ use super::closing::Errors;
 use super::collect::{Collector, MAX_ITEMS, newest, push, without_repetitions};
 use super::files::{Files, common_root, is_scratch};
 use super::flat::line_of;
+use super::last_step::last_step;
 use super::runs::{Call, Commands};
 use super::said::is_same_matter;
 use crate::evidence::language::normal::folded;
@@ -29,8 +30,9 @@ impl Collector<'_> {
         std::mem::take(&mut self.earlier.commands).into_iter().for_each(|run| commands.add(run));
         let mut errors = Errors::default();
         std::mem::take(&mut self.earlier.errors).into_iter().for_each(|error| errors.add(error));
-        for call in std::mem::take(&mut self.calls) {
-            self.follow(&call, &mut files, &mut commands, &mut errors);
+        let calls = std::mem::take(&mut self.calls);
+        for call in &calls {
+            self.follow(call, &mut files, &mut commands, &mut errors);
         }
         let mut found = self.found;
         (found.identifiers, found.numbers) = self.names.finish();
@@ -50,8 +52,14 @@ impl Collector<'_> {
             passing.filter(|run| run.outcome == CommandStatus::Succeeded).map(|run| run.message).max();
         let (steps, progress, announced) = self.pending.finish(&found.files, last_passing);
         found.steps = steps;
-        if announced.is_some() {
-            found.announced = announced;
+        let request = found.requests.iter().map(|note| note.message).max();
+        let said = found.last_state.as_ref();
+        // An announcement that ends the last text is a step as well.
+        let announced = announced.filter(|now| {
+            said.is_some_and(|said| said.message == now.message) && Some(now.message) > request
+        });
+        if let Some(step) = last_step(&calls, said, request).or(announced) {
+            found.last_step = Some(step);
         }
         if let Some(progress) = progress {
             found.done.retain(|note| !note.text.starts_with("Steps 1 to ") && note.text != "Step 1 is done");
@@ -233,6 +241,9 @@ fn root_of(
 /// Relative paths are in the root; one file under two paths is one.
 fn below_root(found: &mut Evidence) {
     let Some(root) = found.root.clone() else { return };
+    if let Some(step) = &mut found.last_step {
+        step.text = step.text.replace(&root, "");
+    }
     let mut by_path: HashMap<String, usize> =
         found.files.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect();
     let mut gone = vec![false; found.files.len()];

@@ -1,19 +1,23 @@
 //! What users and agents say: requests, answers, rules; decisions, causes, steps. And what earlier summaries say.
 
+use std::borrow::Cow;
+
 use super::calls::CallIntent;
 use super::collect::{Collector, note, push};
 use super::foreign::{self, Class};
 use super::runs::Call;
 use super::wrappers::{self, Unwrapped};
-use crate::evidence::language::asking::{UserQuestion, answered, asked_in, chosen, is_question};
+use crate::evidence::language::asking::{
+    UserQuestion, answered, answers_by_number, asked_in, chosen, is_question,
+};
 use crate::evidence::language::corrections;
 use crate::evidence::language::cues::{self, CuedSentence};
 use crate::evidence::language::labels;
 use crate::evidence::language::normal::folded;
 use crate::evidence::language::statements::{self, Statement};
 use crate::evidence::language::steps::{self, item_of, overlaps, paths_in, plan_steps, telling};
-use crate::evidence::language::table::is_courtesy;
-use crate::evidence::text::{cut_middle, cut_whole, escape_section_tags, one_line, sentences};
+use crate::evidence::language::table::{is_approval, is_courtesy};
+use crate::evidence::text::{cut_middle, cut_whole, escape_section_tags, head_bytes, one_line, sentences};
 use crate::evidence::write::document::ASKED;
 use crate::evidence::write::parse::parse;
 use crate::evidence::write::ranking::is_nod;
@@ -82,10 +86,17 @@ impl Collector<'_> {
     /// Words of the user.
     pub(super) fn words(&mut self, i: usize, words: &str) {
         let words = words.trim();
-        let asked = self.asked.take();
+        let asked = self.asked.take().filter(|asked| !is_courtesy(&asked.question));
         let is_nod = is_nod(words);
-        let mut is_answer = false;
-        if let Some(asked) = asked.filter(|asked| !is_courtesy(&asked.question))
+        let by_number = asked.as_ref().map_or_else(Vec::new, |asked| answers_by_number(asked, words));
+        let mut is_answer = !by_number.is_empty();
+        for (asked, answer) in &by_number {
+            self.answered(i, asked, answer);
+        }
+        // A question answers nothing, and consent to what was shown decides nothing.
+        let says_nothing =
+            |asked: &UserQuestion| is_question(words) || (is_nod && is_approval(&asked.question));
+        if let Some(asked) = asked.filter(|asked| by_number.is_empty() && !says_nothing(asked))
             && words.chars().count() <= MAX_ANSWER_CHARS
             && !words.contains("\n\n")
         {
@@ -104,10 +115,12 @@ impl Collector<'_> {
             let most = if self.found.requests.is_empty() { MAX_TASK_CHARS } else { MAX_REQUEST_CHARS };
             let request = escape_section_tags(&cut_middle(words, most)).into_owned();
             push(&mut self.found.requests, Note::new(i, request));
+            self.found.last_step = None;
             self.user_list(i, words);
         }
-        let said = cues::said(words);
-        self.demands(i, words, &said, is_answer);
+        let rules = rules_in(words);
+        let said = cues::said(&rules);
+        self.demands(i, &rules, &said, is_answer);
         for sentence in said.iter().filter(|said| said.drops()) {
             self.calls.push(Call::new(i, "", CallIntent::Dropped(sentence.sentence.to_owned())));
         }
@@ -120,7 +133,7 @@ impl Collector<'_> {
         if listed.len() < 2 || listed.iter().any(|step| step.number.is_none()) {
             return;
         }
-        let lower = folded(crate::evidence::text::head_bytes(words, 4_000));
+        let lower = folded(head_bytes(words, 4_000));
         if !describes.iter().any(|word| lower.contains(word)) {
             self.pending.plan(i, listed);
         }
@@ -147,19 +160,7 @@ impl Collector<'_> {
     /// A plan that the user approved: its steps, and its rules.
     pub(super) fn approved(&mut self, i: usize, plan: &str) {
         self.pending.plan(i, plan_steps(plan));
-        let mut is_rule = false;
-        for line in plan.lines() {
-            if line.starts_with('#') {
-                let lower = folded(line);
-                is_rule =
-                    ["verif", "constraint", "rule", "test", "note", "non-goal", "out of scope", "acceptance"]
-                        .iter()
-                        .any(|word| lower.contains(word));
-                continue;
-            }
-            if !is_rule || line.starts_with('|') {
-                continue;
-            }
+        for line in rules_of_plan(plan, false) {
             let said = cues::said(line);
             for sentence in cues::constraints(&said, MAX_PER_MESSAGE) {
                 push(&mut self.found.constraints, note(i, sentence));
@@ -307,7 +308,7 @@ impl Collector<'_> {
         if parsed.last_state.is_some() {
             (found.last_state, found.last_report) = (parsed.last_state, parsed.last_report);
         }
-        found.announced = parsed.announced;
+        found.last_step = parsed.last_step;
         if parsed.root.is_some() {
             found.root = parsed.root;
         }
@@ -438,6 +439,42 @@ impl Collector<'_> {
         for line in prose.lines().filter(|line| line.trim_start().starts_with("- [ ]")) {
             item_of(line).into_iter().for_each(|step| self.pending.earlier(i, None, &step.text, false));
         }
+    }
+}
+
+/// The lines of a plan that may be rules: those under a heading of rules or checks, and before the first heading if
+/// `with_lead`. Rows of a table are none.
+fn rules_of_plan(plan: &str, with_lead: bool) -> impl Iterator<Item = &str> {
+    const HEADINGS: [&str; 10] = [
+        "verif",
+        "constraint",
+        "rule",
+        "test",
+        "note",
+        "non-goal",
+        "out of scope",
+        "acceptance",
+        "requirement",
+        "must",
+    ];
+    let mut is_wanted = with_lead;
+    plan.lines().filter(move |line| {
+        if line.starts_with('#') {
+            let lower = folded(line);
+            is_wanted = HEADINGS.iter().any(|word| lower.contains(word));
+            return false;
+        }
+        is_wanted && !line.starts_with('|')
+    })
+}
+
+/// What of the user's words may be rules: all of it, but of a plan only what [`rules_of_plan`] names.
+fn rules_in(words: &str) -> Cow<'_, str> {
+    let opening = folded(head_bytes(words, 200));
+    let opens_plan = opening.lines().take(3).any(|line| line.contains("plan")) && words.contains("\n#");
+    match opens_plan {
+        true => rules_of_plan(words, true).collect::<Vec<_>>().join("\n").into(),
+        false => words.into(),
     }
 }
 

@@ -5,10 +5,11 @@
 
 use std::collections::HashSet;
 
-use super::document::{ASKS, command_text, error_text};
+use super::document::{ASKS, GO_ON, LAST_AT, command_text, error_text};
 use super::form::Part;
 use super::ranking::{is_exploration, is_nod};
 use super::shelf::worth_running;
+use crate::evidence::commands::spelling::without_stderr_redirection;
 use crate::evidence::language::steps::is_same_step;
 use crate::evidence::language::table::has_noun;
 use crate::evidence::read::files::is_scratch;
@@ -172,10 +173,13 @@ fn rules(evidence: &Evidence) -> Vec<Item> {
     all.extend(evidence.corrections.iter().map(|note| (note, quoted(note), false)));
     all.extend(evidence.refusals.iter().map(|note| (note, plain(note), false)));
     all.extend(evidence.answers.iter().map(|note| (note, plain(note), false)));
+    let is_answer = |note: &Note| {
+        let quoted = format!("\"{}\"", note.text);
+        evidence.answers.iter().any(|answer| answer.message == note.message && answer.text.contains(&quoted))
+    };
     let rules = evidence.constraints.iter().chain(&evidence.statements);
-    all.extend(
-        rules.filter(|note| !answered.contains(note.text.as_str())).map(|note| (note, quoted(note), true)),
-    );
+    let rules = rules.filter(|note| !answered.contains(note.text.as_str()) && !is_answer(note));
+    all.extend(rules.map(|note| (note, quoted(note), true)));
     let superseded = super::constraints::superseded(&all.iter().map(|(note, ..)| *note).collect::<Vec<_>>());
     let newest = all.iter().map(|(note, ..)| note.message).max().unwrap_or(0).max(1);
     let mut ranked: Vec<(bool, std::cmp::Reverse<usize>, usize, Item)> = Vec::new();
@@ -222,27 +226,34 @@ fn next(evidence: &Evidence) -> Vec<Item> {
     }
     let pending = evidence.tasks.iter().filter(|task| task.status == TaskStatus::Pending);
     pending.for_each(|task| add(format!("To do: {}", task.text), &task.text));
-    if let Some(announced) = &evidence.announced {
-        add(
-            format!("Announced{}: {}", preceded(&cited(evidence, announced)), announced.text),
-            &announced.text,
-        );
-    }
     evidence.questions.iter().for_each(|note| add(format!("{ASKS}{}", note.text), &note.text));
     evidence.next_steps.iter().for_each(|note| add(note.text.clone(), &note.text));
     let has_worked = !evidence.files.is_empty() || !evidence.commands.is_empty();
-    if found.is_empty() && has_worked {
-        let newest = evidence
-            .requests
-            .iter()
-            .filter(|note| !is_nod(&note.text))
-            .max_by_key(|note| number(evidence, note));
-        if let Some(newest) = newest {
-            let text = format!("Go on with the current request{}", preceded(&cited(evidence, newest)));
-            found.push(item(Part::Next, Share::Next, (0, 0), String::new(), &text));
-        }
+    if evidence.last_step.is_some() || (found.is_empty() && has_worked) {
+        // It comes first, whatever else is left.
+        found.iter_mut().for_each(|item| item.place.0 += 1);
+        found.splice(0..0, going_on(evidence));
     }
     found
+}
+
+/// "Go on with the current request [7], last at [9]: …".
+fn going_on(evidence: &Evidence) -> Option<Item> {
+    let requests = evidence.requests.iter().filter(|note| !is_nod(&note.text));
+    let newest = requests.max_by_key(|note| number(evidence, note));
+    let request = newest.map_or_else(String::new, |newest| cited(evidence, newest));
+    let lead = format!("{GO_ON}{}", preceded(&request));
+    match &evidence.last_step {
+        Some(step) => {
+            let at = match number(evidence, step) {
+                Some(number) => format!("{LAST_AT}{number}]"),
+                None => String::new(),
+            };
+            let item = item(Part::Next, Share::Next, (0, 0), format!("{lead}{at}: "), &step.text);
+            Some(Item { may_shorten: true, ..item })
+        }
+        None => newest.map(|_| item(Part::Next, Share::Next, (0, 0), String::new(), &lead)),
+    }
 }
 
 fn preceded(cited: &str) -> String {
@@ -257,7 +268,8 @@ fn open(evidence: &Evidence) -> Vec<Item> {
         .rev()
         .filter(|(_, error)| !error.is_resolved && !is_exploration(error));
     open.map(|(place, error)| {
-        item(Part::Open, Share::Open, (place as u64, 0), String::new(), &error_text(error))
+        let text = without_stderr_redirection(&error_text(error));
+        item(Part::Open, Share::Open, (place as u64, 0), String::new(), &text)
     })
     .collect()
 }
@@ -273,6 +285,9 @@ fn state(evidence: &Evidence) -> Vec<Item> {
         .filter(|run| run.kind >= CommandKind::Check && run.outcome != CommandStatus::Rejected)
         .collect();
     let note_of = |run: &CommandRun| Note { number: run.number, ..Note::new(run.message, "") };
+    let command_text = |run: &CommandRun| {
+        command_text(&CommandRun { command: without_stderr_redirection(&run.command), ..run.clone() })
+    };
     if let Some(last) = checks.last() {
         add(
             0,
@@ -342,7 +357,15 @@ fn state(evidence: &Evidence) -> Vec<Item> {
         let text = without_traces(&note.text);
         Item { end: "\"", may_shorten: true, ..item(Part::State, Share::State, (place, 0), lead, &text) }
     };
-    found.extend(evidence.last_state.iter().map(|note| said("Last said", note, 30_000)));
+    // The next steps begin with the last words of an agent that was at work.
+    let is_at_work = |note: &&Note| evidence.last_step.as_ref().is_some_and(|step| is_said_in(note, step));
+    found.extend(
+        evidence
+            .last_state
+            .iter()
+            .filter(|note| !is_at_work(note))
+            .map(|note| said("Last said", note, 30_000)),
+    );
     for (at, note) in evidence.context.iter().enumerate().rev() {
         let lead = spaced(&cited(evidence, note));
         found.push(Item {
@@ -359,6 +382,12 @@ fn state(evidence: &Evidence) -> Vec<Item> {
         found.push(item(Part::State, Share::State, (0, 0), String::new(), &evidence.overview));
     }
     found
+}
+
+/// Whether the last step quotes a text whole.
+fn is_said_in(note: &Note, step: &Note) -> bool {
+    let words = one_line(&note.text, usize::MAX);
+    note.message == step.message && step.text.starts_with(&format!("\"{words}\""))
 }
 
 /// A text without its sentences that carry an id of a request or a trace, which mean nothing later.
@@ -405,6 +434,7 @@ fn commands(evidence: &Evidence) -> Vec<Item> {
             ));
         }
     }
+    without_covered(&mut found);
     for command in started.filter(|command| !command.is_empty()) {
         if seen.insert(command.clone()) {
             found.push(item(
@@ -417,6 +447,29 @@ fn commands(evidence: &Evidence) -> Vec<Item> {
         }
     }
     found
+}
+
+/// Drops commands whose every part is a part of another one with the same result: `a` and `b` beside `a && b`.
+fn without_covered(commands: &mut Vec<Item>) {
+    let parts = |item: &Item| -> Option<(String, Vec<String>)> {
+        let (command, result) = item.text.strip_prefix("$ ")?.rsplit_once(" → ")?;
+        Some((result.to_owned(), command.split(" && ").map(str::to_owned).collect()))
+    };
+    let mut all: Vec<Option<(String, Vec<String>)>> = commands.iter().map(parts).collect();
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|at| all[*at].as_ref().map_or(0, |(_, parts)| parts.len()));
+    for at in order {
+        let Some((result, own)) = &all[at] else { continue };
+        let others =
+            || all.iter().enumerate().filter(|(other, _)| *other != at).filter_map(|(_, o)| o.as_ref());
+        let is_covered =
+            |part: &String| others().any(|(known, parts)| known == result && parts.contains(part));
+        if own.iter().all(is_covered) {
+            all[at] = None;
+        }
+    }
+    let mut kept = all.iter().map(Option::is_some);
+    commands.retain(|item| kept.next().unwrap_or(true) || !item.text.starts_with("$ "));
 }
 
 /// Names with a noun before them that no other section has: those of the user and repeated ones, the last named first.

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use super::document::{
-    ASKED, ASKS, CORRECTION, CREATED, DELETED, IDENTIFIER, LAST_REPORT, LAST_STATE, LINES, MOVED, NUMBER,
-    ROOT,
+    ASKED, ASKS, CORRECTION, CREATED, DELETED, GO_ON, IDENTIFIER, LAST_AT, LAST_REPORT, LAST_STATE, LINES,
+    MOVED, NUMBER, ROOT,
 };
 use super::shelf::{ROOT_LABEL, files_of};
 use crate::evidence::commands::shell;
@@ -304,13 +304,16 @@ fn next(found: &mut Evidence, text: &str, message: usize) {
         found.tasks.push(task(message, text, TaskStatus::Blocked));
     } else if let Some(text) = text.strip_prefix("To do: ") {
         found.tasks.push(task(message, text, TaskStatus::Pending));
-    } else if let Some((number, text)) = labelled(text, "Announced") {
-        found.announced = Some(Note { number, ..Note::new(message, text) });
+    } else if let Some(rest) = text.strip_prefix(GO_ON) {
+        let at = rest.split_once(LAST_AT).and_then(|(_, rest)| rest.split_once("]: "));
+        let at = at.and_then(|(number, text)| Some((number.parse().ok()?, text)));
+        let last = at.map(|(number, text)| Note { number: Some(number), ..Note::new(message, text) });
+        found.last_step = last.or_else(|| rest.split_once(": ").map(|(_, text)| Note::new(message, text)));
     } else if let Some((number, rest)) = step_number(text) {
         let current = rest.strip_prefix(" (in progress): ");
         let text = current.or_else(|| rest.strip_prefix(": ")).unwrap_or(text);
         found.steps.push(step(Some(number), text, current.is_some()));
-    } else if !text.starts_with("Go on with the current request") {
+    } else {
         found.steps.push(step(None, text, false));
     }
 }

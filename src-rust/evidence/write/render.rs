@@ -123,10 +123,9 @@ pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: 
         let room = share(of, max_tokens).max(least);
         page.fill(of, room, count)?;
     }
-    for of in SECOND_PASS {
-        page.grow(of, count)?;
-        let room = page.left;
-        page.fill(of, room, count)?;
+    page.second_pass(count)?;
+    if page.drop_redundant() {
+        page.second_pass(count)?;
     }
     let is_request = |item: Option<&Item>| item.is_some_and(|item| item.share == Share::Request);
     if is_request(page.items.first())
@@ -192,6 +191,31 @@ impl Page<'_> {
         Ok(())
     }
 
+    /// Gives away what is left.
+    fn second_pass(&mut self, count: Count<'_>) -> Result<()> {
+        for of in SECOND_PASS {
+            self.grow(of, count)?;
+            let room = self.left;
+            self.fill(of, room, count)?;
+        }
+        Ok(())
+    }
+
+    /// Drops items whose text a request holds since it was made longer. Whether there were any.
+    fn drop_redundant(&mut self) -> bool {
+        let count = self.taken.len();
+        let is_redundant: Vec<bool> = self.taken.iter().map(|taken| self.is_redundant(taken.item)).collect();
+        let mut gone = is_redundant.into_iter();
+        let mut freed = 0;
+        self.taken.retain(|taken| {
+            let is_gone = gone.next().unwrap_or(false);
+            freed += if is_gone { taken.tokens } else { 0 };
+            !is_gone
+        });
+        self.left += freed;
+        self.taken.len() < count
+    }
+
     /// Whether a quoted request holds the text of an item.
     fn is_redundant(&self, at: usize) -> bool {
         let item = &self.items[at];
@@ -201,7 +225,7 @@ impl Page<'_> {
         let text =
             item.text.split_once("] \"").map_or(item.text.as_str(), |(_, rest)| rest.trim_end_matches('"'));
         let text = text.trim_end_matches(['.', '…']);
-        self.taken.iter().any(|taken| {
+        self.taken.iter().filter(|taken| taken.item != at).any(|taken| {
             let other = &self.items[taken.item];
             match item.share {
                 Share::Names => taken.text.contains(item.name.as_str()),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::form::Form;
+use crate::evidence::commands::spelling::without_stderr_redirection;
 use crate::evidence::read::files::is_scratch;
 use crate::evidence::{Evidence, FileOp, FileTouched};
 
@@ -173,7 +174,11 @@ impl<'e> Shelf<'e> {
         let shown: Vec<String> = counts
             .iter()
             .take(4)
-            .map(|(folder, count)| format!("{} {count}", if folder.is_empty() { "." } else { folder }))
+            .map(|(folder, count)| match folder.as_str() {
+                "" => format!("{count} in the root"),
+                folder if folder.starts_with('/') => format!("{count} elsewhere"),
+                folder => format!("{count} in {folder}"),
+            })
             .collect();
         format!("- and {} more: {}\n", files.len(), shown.join(", "))
     }
@@ -252,6 +257,7 @@ pub(super) fn files_of(item: &str, root: &str, action: FileOp, message: usize) -
 /// A command without the change to the root, the cut of its output and the redirections.
 pub(super) fn worth_running(command: &str, root: &str) -> String {
     let root = root.trim_end_matches('/');
+    let command = without_stderr_redirection(command);
     let mut text = command.trim();
     if !root.is_empty() {
         for lead in [
@@ -266,7 +272,7 @@ pub(super) fn worth_running(command: &str, root: &str) -> String {
     loop {
         let before = text;
         text = text.trim_end();
-        for end in [" 2>&1", " 2>/dev/null", " || true", " > /dev/null"] {
+        for end in [" 2>/dev/null", " || true", " > /dev/null"] {
             text = text.strip_suffix(end).unwrap_or(text);
         }
         if let Some((head, last)) = text.rsplit_once(" | ") {
