@@ -117,7 +117,10 @@ def test_a_transcript_reads_message_by_message_what_it_reads_whole(lists: dict[s
         assert one_by_one(odd) == found, odd
         read += isinstance(found, tuple)
         refused += isinstance(found, str)
-        assert not isinstance(found, str) or found in REFUSED, (found, odd)
+        # A message of LangChain has its role in its type.
+        lost_role = any("role" not in message and message.get("type") == "odd" for message in odd)
+        may_be = REFUSED | {"missing_role"} if lost_role else REFUSED
+        assert not isinstance(found, str) or found in may_be, (found, odd)
     assert read > 50 * refused
 
 

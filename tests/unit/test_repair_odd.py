@@ -64,6 +64,13 @@ def test_a_gemini_response_without_a_name_gets_that_of_its_call() -> None:
     assert mended(with_id, "gemini") == [first, with_id[1], gemini_response(id="a", name="go")]
 
 
+@pytest.mark.parametrize(("parts", "text"), [("odd", "odd"), ({"a": "odd"}, '{"a":"odd"}'), (["odd"], "odd")])
+def test_odd_parts_of_an_orphaned_gemini_response_become_text(parts: Any, text: str) -> None:
+    orphan = gemini_response(name="go", parts=parts, response={})
+    repaired = mended([{"role": "user", "parts": [{"text": "Go."}]}, orphan], "gemini")
+    assert [part["text"] for part in repaired[-1]["parts"]][-1].replace(" ", "") == text
+
+
 CALL: Final = {"type": "tool_use", "id": "x", "name": "go", "input": {"path": "a"}, "text": "said"}
 
 

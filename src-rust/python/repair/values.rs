@@ -657,7 +657,7 @@ impl<'py> Making<'_, 'py> {
                     pieces.push(Piece::Text(self.joined("\n", vec![note, self.json(found)?])?));
                     return Ok(());
                 };
-                (self.response(&response)?, field(&response, "parts")?.filter(is_list))
+                (self.response(&response)?, field(&response, "parts")?)
             }
             Provider::OpenAiResponses => {
                 let output = field(found, "output")?;
@@ -679,9 +679,13 @@ impl<'py> Making<'_, 'py> {
         };
         self.add_result(note, content, takes_media, pieces)?;
         if let Some(media) = beside {
-            for part in items(&media)? {
+            // Anything else than a list counts as the only part.
+            let parts = if is_list(&media) { items(&media)? } else { vec![media] };
+            for part in parts {
                 pieces.push(if is_gemini_medium(&part) {
                     Piece::Block(part)
+                } else if is_text(&part) {
+                    Piece::Text(part)
                 } else {
                     Piece::Text(self.json(&part)?)
                 });
