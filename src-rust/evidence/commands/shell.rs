@@ -168,6 +168,15 @@ const LOOKING: [&str; 44] = [
     "sleep", "xxd", "cd",
 ];
 
+/// Whether a line says that a look found nothing: `stat: a.json: No such file or directory`, or a pattern of the shell
+/// that nothing matches.
+pub(in crate::evidence) fn is_failed_look(line: &str) -> bool {
+    let is_missing = line.split_once(": ").is_some_and(|(program, rest)| {
+        LOOKING.contains(&program) && rest.ends_with("No such file or directory")
+    });
+    is_missing || line.contains(": no matches found: ")
+}
+
 /// Whether a program, with its subcommand, only shows something and so attempts nothing.
 fn is_look(name: &str) -> bool {
     let program = name.split(' ').next().unwrap_or("");

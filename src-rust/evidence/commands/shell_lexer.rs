@@ -202,6 +202,13 @@ impl Lexer<'_> {
         let mut is_dynamic = false;
         while let Some(byte) = self.peek(0) {
             match byte {
+                // Folders such as `app/(protected)/page.tsx`, which some shells take as they are.
+                b'(' if bytes.last() == Some(&b'/') => {
+                    let start = self.at;
+                    self.skip_until(b')');
+                    self.at = (self.at + 1).min(self.source.len());
+                    bytes.extend_from_slice(&self.source[start..self.at]);
+                }
                 b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')' => break,
                 b'\'' => {
                     let start = self.at + 1;

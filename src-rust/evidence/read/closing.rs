@@ -137,7 +137,8 @@ impl Errors {
             CallIntent::Other { arguments, .. } => {
                 self.close(|attempt| {
                     matches!(attempt, Attempt::Tool(tool, object)
-                        if tool == call.tool && is_same_object(object, arguments))
+                        if (tool == call.tool && is_same_object(tool, object, arguments))
+                            || ends_object(call.tool, object, arguments))
                 });
             }
             CallIntent::Lookup { address: Some(address) } => {
@@ -148,6 +149,16 @@ impl Errors {
             }
             _ => {}
         }
+    }
+
+    /// Closes the earlier failures of the same command.
+    fn close_runs_of(&mut self, subject: &str) {
+        let Errors { open, seen, .. } = self;
+        open.retain(|(at, _)| {
+            let is_same = seen[*at].subject == subject;
+            seen[*at].is_resolved |= is_same;
+            !is_same
+        });
     }
 
     fn close_changes<'c>(&mut self, changes: impl Iterator<Item = &'c (FileOp, String)>) {
@@ -179,11 +190,14 @@ impl Errors {
         let attempt = match &call.intent {
             CallIntent::Shell { about, .. } => {
                 // A look shows that something is not there, and attempts nothing.
-                if about.kind == CommandKind::Look && about.acts.is_empty() {
+                if (about.kind == CommandKind::Look && about.acts.is_empty())
+                    || shell::is_failed_look(&error.text)
+                {
                     return;
                 }
                 let acts = about.acts.clone();
                 // The newest run tells how things stand.
+                self.close_runs_of(&error.subject);
                 self.close(|attempt| {
                     let is_same = |old: &Act| {
                         acts.iter().any(|act| act.is_check() && act.name == old.name && act.covers(old))
@@ -263,15 +277,23 @@ fn is_same_file(a: &str, b: &str) -> bool {
 }
 
 /// Whether two calls of a tool have the same object: the first argument, and all others that name one.
-fn is_same_object(failed: &[String], arguments: &[String]) -> bool {
+fn is_same_object(tool: &str, failed: &[String], arguments: &[String]) -> bool {
     let key = |pair: &str| pair.split(' ').next().unwrap_or("").to_ascii_lowercase();
     let names_object = |key: &str| {
         let mut parts = key.split(['_', '-', '.']);
         parts.any(|part| OBJECT_KEYS.contains(&part)) || key.ends_with("id")
     };
+    // `update_reservation` has the object `reservation_id`, and `payment_id` is a means.
+    let tool = tool.to_ascii_lowercase();
+    let is_in_name = |key: &str| {
+        names_object(key)
+            && key.split(['_', '-', '.']).any(|part| part.len() > 2 && part != "name" && tool.contains(part))
+    };
+    let is_named = failed.iter().any(|pair| is_in_name(&key(pair)));
     failed.iter().enumerate().all(|(i, pair)| {
         let name = key(pair);
-        if i > 0 && !names_object(&name) {
+        let is_object = if is_named { is_in_name(&name) } else { names_object(&name) };
+        if i > 0 && !is_object {
             return true;
         }
         match arguments.iter().find(|other| key(other) == name) {
@@ -279,6 +301,15 @@ fn is_same_object(failed: &[String], arguments: &[String]) -> bool {
             None => i > 0,
         }
     })
+}
+
+/// Whether a call ends the object of a failed one, which then need not be mended: `cancel_order` after a failed
+/// `update_order` of this order.
+fn ends_object(tool: &str, failed: &[String], arguments: &[String]) -> bool {
+    const ENDINGS: [&str; 6] = ["cancel", "delete", "remove", "close", "void", "archive"];
+    let tool = tool.to_ascii_lowercase();
+    let ends = ENDINGS.iter().any(|ending| tool.starts_with(ending) || tool.contains(&format!("_{ending}")));
+    ends && arguments.first().is_some_and(|object| failed.contains(object))
 }
 
 /// The subject of a call, for the reader.

@@ -30,6 +30,10 @@ pub(super) fn of_command(about: &ShellCommand, text: &str, is_error: bool) -> Re
     if is_rejection(text) {
         return ResultStatus { outcome: CommandStatus::Rejected, detail: None };
     }
+    // The user ended the command: that is neither a failure nor a refusal of it.
+    if text.trim_end().ends_with("Command aborted") {
+        return ResultStatus { outcome: CommandStatus::Unknown, detail: None };
+    }
     let kind = about.kind;
     let structured = structured(text);
     let text = structured.as_ref().and_then(|result| result.output.as_deref()).unwrap_or(text);
@@ -255,7 +259,6 @@ fn is_error_line(line: &str) -> bool {
             "Permission denied",
             ": fatal error",
             "panicked at",
-            "Command aborted",
             "Command timed out",
         ])
     });
