@@ -3,6 +3,7 @@
 pub mod batch;
 pub mod bpe;
 pub mod by_part;
+pub mod claude;
 pub mod counter;
 pub mod estimate;
 pub mod files;

@@ -23,8 +23,10 @@ pub enum Family {
     Gpt6,
     /// Claude up to 4.6.
     Claude,
-    /// Claude 4.7 and later, which have a newer tokenizer.
+    /// Claude Opus 4.7, which has a newer tokenizer.
     Claude47,
+    /// Claude Opus 4.8 and later, with the same tokenizer and another frame.
+    Claude48,
     /// Gemini.
     Gemini,
     /// Open models with the markers of ChatML: Qwen, OLMo.
@@ -53,6 +55,7 @@ impl Family {
         ("gpt-6", Family::Gpt6),
         ("claude", Family::Claude),
         ("claude-4.7", Family::Claude47),
+        ("claude-4.8", Family::Claude48),
         ("gemini", Family::Gemini),
         ("chatml", Family::ChatMl),
         ("llama", Family::Llama),
@@ -93,6 +96,7 @@ impl Family {
             Family::Gpt6 => Some(FramingCost::OPENAI_GPT_6),
             Family::Claude => Some(FramingCost::CLAUDE),
             Family::Claude47 => Some(FramingCost::CLAUDE_4_7),
+            Family::Claude48 => Some(FramingCost::CLAUDE_4_8),
             Family::Gemini => Some(FramingCost::GEMINI),
             // Chat templates, read by hand; start and header of the reply are `request`.
             Family::ChatMl => Some(FramingCost::template(3, 5, 5)),
@@ -114,8 +118,7 @@ impl Family {
     #[must_use]
     pub fn text(self) -> (u32, Accuracy) {
         match self {
-            Family::Claude => (1130, CLAUDE),
-            Family::Claude47 => (1540, CLAUDE_47),
+            Family::Claude | Family::Claude47 | Family::Claude48 => (1000, Accuracy::RECONSTRUCTED),
             Family::Gemini => (1050, GEMINI),
             Family::Gpt6 => (1000, Accuracy::ESTIMATED),
             _ => (1000, Accuracy::EXACT),
@@ -293,13 +296,16 @@ impl FramingCost {
             parameterless: 0,
             accuracy: CLAUDE,
         },
-        text: CLAUDE,
+        text: Accuracy::RECONSTRUCTED,
         calls: CLAUDE,
         ..Self::NONE
     };
 
-    /// Claude 4.7 and later. Few requests, 2026-11: 6 for one message (opus-5), 13 for four (opus-4-8).
-    pub const CLAUDE_4_7: FramingCost = FramingCost {
+    /// Claude Opus 4.7. One message costs 11 by ctok's records; the others as for 4.8.
+    pub const CLAUDE_4_7: FramingCost = FramingCost { request: 9, ..Self::CLAUDE_4_8 };
+
+    /// Claude Opus 4.8 and later. Few requests, 2026-11: 6 for one message (opus-5), 13 for four (opus-4-8).
+    pub const CLAUDE_4_8: FramingCost = FramingCost {
         message: 2,
         assistant: 2,
         item: 2,
@@ -311,7 +317,7 @@ impl FramingCost {
             accuracy: CLAUDE_47,
             ..Self::CLAUDE.tools
         },
-        text: CLAUDE_47,
+        text: Accuracy::FITTED,
         calls: CLAUDE_47,
         ..Self::CLAUDE
     };

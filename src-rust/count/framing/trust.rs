@@ -15,6 +15,9 @@ impl Accuracy {
     /// Equal to what the provider reports.
     pub const EXACT: Accuracy = Accuracy { kind: CountKind::Exact, error_permille: None };
 
+    /// By a reconstruction of the tokenizer.
+    pub const RECONSTRUCTED: Accuracy = Accuracy { kind: CountKind::Reconstructed, error_permille: None };
+
     /// A guess.
     pub const ESTIMATED: Accuracy = Accuracy { kind: CountKind::Estimated, error_permille: None };
 
@@ -31,8 +34,8 @@ impl Accuracy {
     #[must_use]
     pub fn and(self, other: Accuracy) -> Accuracy {
         let error_permille = match (self.kind, other.kind) {
-            (CountKind::Exact, _) => other.error_permille,
-            (_, CountKind::Exact) => self.error_permille,
+            (CountKind::Exact | CountKind::Reconstructed, _) => other.error_permille,
+            (_, CountKind::Exact | CountKind::Reconstructed) => self.error_permille,
             // Known only if both are.
             _ => self.error_permille.zip(other.error_permille).map(|(a, b)| a.max(b)),
         };

@@ -5,6 +5,8 @@ use std::path::Path;
 use super::Model;
 use super::vocabularies::Vocabulary;
 use crate::count::bpe::counter::ExactCounter;
+use crate::count::claude::Generation;
+use crate::count::claude::counter::ClaudeCounter;
 use crate::count::counter::{CountKind, Counter, Interrupt};
 use crate::count::files::counter::FileCounter;
 use crate::count::files::load::is_tokenizer_path;
@@ -16,11 +18,12 @@ use crate::transcript::Framing;
 /// The counter of texts.
 #[derive(Clone, Copy)]
 enum TextCounter {
+    Claude(ClaudeCounter),
     Encoding(ExactCounter),
     File(FileCounter),
 }
 
-/// Counts as a model does: exact if its encoding is public, else calibrated.
+/// Counts as a model does: exact if its encoding is public, else reconstructed or calibrated.
 #[derive(Clone, Copy)]
 pub struct ModelCounter {
     encoding: TextCounter,
@@ -36,7 +39,9 @@ impl ModelCounter {
     /// # Errors
     /// `unknown_encoding`; `missing_tokenizer` if its tokenizer file is not found; those of [`FileCounter::open`].
     pub fn new(model: &Model, name: &str) -> Result<Self> {
-        let encoding = if let Some(vocabulary) = Vocabulary::get(&model.encoding) {
+        let encoding = if let Some(generation) = Generation::from_name(&model.encoding) {
+            TextCounter::Claude(ClaudeCounter::new(generation))
+        } else if let Some(vocabulary) = Vocabulary::get(&model.encoding) {
             TextCounter::File(FileCounter::open(&vocabulary.find(name)?)?)
         } else if is_tokenizer_path(&model.encoding) {
             TextCounter::File(FileCounter::open(Path::new(&*model.encoding))?)
@@ -52,6 +57,7 @@ impl TextCounter {
     #[inline]
     fn get(&self) -> &dyn Counter {
         match self {
+            TextCounter::Claude(counter) => counter,
             TextCounter::Encoding(counter) => counter,
             TextCounter::File(counter) => counter,
         }

@@ -18,6 +18,7 @@ use std::sync::{PoisonError, RwLock};
 
 use self::vocabularies::Vocabulary;
 use super::bpe::encoding::Encoding;
+use super::claude::Generation;
 use super::files::load::is_tokenizer_path;
 use super::framing::media::PictureRule;
 use super::framing::{Accuracy, Family};
@@ -96,7 +97,9 @@ pub fn register(mut model: Model) -> Result<()> {
         return Err(Error::config("empty_name", "name", "must not be empty"));
     }
     let is_file = is_tokenizer_path(&model.encoding) || Vocabulary::get(&model.encoding).is_some();
-    if !is_file && Encoding::get(&model.encoding).is_none() {
+    let is_known =
+        Encoding::get(&model.encoding).is_some() || Generation::from_name(&model.encoding).is_some();
+    if !is_file && !is_known {
         let known = Encoding::names().join(", ");
         return Err(Error::config("unknown_encoding", "encoding", format!("not one of {known}")));
     }
@@ -140,13 +143,14 @@ mod tests {
             ("gpt-5.1-codex", Some(("gpt-5.1", "o200k_base"))),
             ("gpt-5.9-preview", Some(("gpt-5", "o200k_base"))),
             ("openai.gpt-5.6-luna", Some(("gpt-5.6", "o200k_base"))),
-            ("claude-sonnet-4-5", Some(("claude-sonnet-4-5", "o200k_base"))),
-            ("claude-sonnet-4-5-20250929", Some(("claude-sonnet-4-5", "o200k_base"))),
-            ("anthropic/claude-sonnet-4.5", Some(("claude-sonnet-4-5", "o200k_base"))),
-            ("us.anthropic.claude-3-5-sonnet-20241022-v2:0", Some(("claude-3-5-sonnet", "o200k_base"))),
-            ("claude-opus-4@20250514", Some(("claude-opus-4", "o200k_base"))),
+            ("claude-sonnet-4-5", Some(("claude-sonnet-4-5", "claude-3"))),
+            ("claude-sonnet-4-5-20250929", Some(("claude-sonnet-4-5", "claude-3"))),
+            ("anthropic/claude-sonnet-4.5", Some(("claude-sonnet-4-5", "claude-3"))),
+            ("us.anthropic.claude-3-5-sonnet-20241022-v2:0", Some(("claude-3-5-sonnet", "claude-3"))),
+            ("claude-opus-4@20250514", Some(("claude-opus-4", "claude-3"))),
             ("claude-opus-4-9", None),
-            ("claude-opus-4-8[1m]", Some(("claude-opus-4-8", "o200k_base"))),
+            ("claude-opus-4-7", Some(("claude-opus-4-7", "claude-4.7"))),
+            ("claude-opus-4-8[1m]", Some(("claude-opus-4-8", "claude-4.8"))),
             ("models/gemini-2.5-pro-preview-03-25", Some(("gemini-2.5-pro", "o200k_base"))),
             ("google/gemini-2.0-flash-exp:free", Some(("gemini-2.0-flash", "o200k_base"))),
             ("GPT-4o", Some(("gpt-4o", "o200k_base"))),
@@ -168,6 +172,7 @@ mod tests {
             assert_eq!(lookup(&model.name).map(|found| found.name), Some(model.name.clone()));
             let counts =
                 Encoding::get(&model.encoding).is_some() || Vocabulary::get(&model.encoding).is_some();
+            let counts = counts || Generation::from_name(&model.encoding).is_some();
             assert!(counts, "{}", model.name);
             assert_eq!(name::normalized(&model.name), model.name);
         }

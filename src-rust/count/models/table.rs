@@ -82,8 +82,9 @@ const GPT_4: Group = (OPENAI, Family::Gpt4, CL100K);
 const GPT_OSS: Group = (OPENAI, Family::GptOss, HARMONY);
 const PLAIN: Group = (OPENAI, Family::Plain, CL100K);
 const OLD: Group = (OPENAI, Family::Plain, P50K);
-const CLAUDE: Group = (ANTHROPIC, Family::Claude, O200K);
-const CLAUDE_47: Group = (ANTHROPIC, Family::Claude47, O200K);
+const CLAUDE: Group = (ANTHROPIC, Family::Claude, "claude-3");
+const CLAUDE_47: Group = (ANTHROPIC, Family::Claude47, "claude-4.7");
+const CLAUDE_48: Group = (ANTHROPIC, Family::Claude48, "claude-4.8");
 const GEMINI: Group = (GOOGLE, Family::Gemini, O200K);
 
 /// Every model; the order does not matter.
@@ -162,17 +163,17 @@ pub(super) static MODELS: &[Model] = &[
     model(CLAUDE, "claude-4-6-sonnet", Some(1_000_000), Some(64_000), None),
     model(CLAUDE_47, "claude-opus-4-7", Some(1_000_000), Some(128_000), None),
     model(CLAUDE_47, "claude-4-7-opus", Some(1_000_000), Some(128_000), None),
-    model(CLAUDE_47, "claude-opus-4-8", Some(1_000_000), Some(128_000), None),
-    model(CLAUDE_47, "claude-4-8-opus", Some(1_000_000), Some(128_000), None),
-    model(CLAUDE_47, "claude-opus-5", Some(1_000_000), Some(128_000), None),
-    model(CLAUDE_47, "claude-opus-5-5", Some(1_000_000), Some(128_000), None),
-    model(CLAUDE_47, "claude-sonnet-5", Some(1_000_000), Some(128_000), None),
-    model(CLAUDE_47, "claude-sonnet-5-5", Some(1_000_000), Some(128_000), None),
-    model(CLAUDE_47, "claude-haiku-5-5", Some(1_000_000), None, None),
-    model(CLAUDE_47, "claude-fable-5", Some(1_000_000), Some(128_000), None),
-    model(CLAUDE_47, "claude-fable-5-1", Some(1_000_000), None, None),
-    model(CLAUDE_47, "claude-fable-5-2", Some(1_000_000), None, None),
-    model(CLAUDE_47, "claude-mythos-5-2", Some(1_000_000), None, None),
+    model(CLAUDE_48, "claude-opus-4-8", Some(1_000_000), Some(128_000), None),
+    model(CLAUDE_48, "claude-4-8-opus", Some(1_000_000), Some(128_000), None),
+    model(CLAUDE_48, "claude-opus-5", Some(1_000_000), Some(128_000), None),
+    model(CLAUDE_48, "claude-opus-5-5", Some(1_000_000), Some(128_000), None),
+    model(CLAUDE_48, "claude-sonnet-5", Some(1_000_000), Some(128_000), None),
+    model(CLAUDE_48, "claude-sonnet-5-5", Some(1_000_000), Some(128_000), None),
+    model(CLAUDE_48, "claude-haiku-5-5", Some(1_000_000), None, None),
+    model(CLAUDE_48, "claude-fable-5", Some(1_000_000), Some(128_000), None),
+    model(CLAUDE_48, "claude-fable-5-1", Some(1_000_000), None, None),
+    model(CLAUDE_48, "claude-fable-5-2", Some(1_000_000), None, None),
+    model(CLAUDE_48, "claude-mythos-5-2", Some(1_000_000), None, None),
     model(GEMINI, "gemini-1.5-flash", Some(1_048_576), Some(8_192), GEMINI_TILES),
     model(GEMINI, "gemini-1.5-pro", Some(2_097_152), Some(8_192), GEMINI_TILES),
     model(GEMINI, "gemini-2.0-flash", Some(1_048_576), Some(8_192), GEMINI_TILES),
