@@ -91,9 +91,10 @@ FormatOption: TypeAlias = Format | Literal["auto"]
 #: A provider whose rules `validate` and `repair` know.
 Provider: TypeAlias = Literal["openai", "responses", "anthropic", "gemini", "bedrock", "mistral", "cohere"]
 
-#: The accuracy of a count. ``"exact"``: by the provider's own tokenizer. ``"calibrated"``: fitted, with a stated bound.
+#: The accuracy of a count. ``"exact"``: by the provider's own tokenizer. ``"reconstructed"``: by a reconstruction of a
+#: tokenizer that is not published. ``"calibrated"``: fitted, with a stated bound.
 #: ``"estimated"``.
-CountKind: TypeAlias = Literal["exact", "calibrated", "estimated"]
+CountKind: TypeAlias = Literal["exact", "reconstructed", "calibrated", "estimated"]
 
 #: The action of a plan on a message.
 Action: TypeAlias = Literal["keep", "pin", "clear", "shorten", "summarize", "drop"]

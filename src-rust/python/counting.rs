@@ -245,7 +245,8 @@ impl TokenCounter {
         &self.name
     }
 
-    /// The accuracy of counts of texts: "exact", "calibrated" or "estimated".
+    /// The accuracy of counts of texts: "exact", "reconstructed", "calibrated" or
+    /// "estimated".
     #[getter]
     fn kind(&self) -> &'static str {
         self.counter.kind().name()
@@ -485,7 +486,8 @@ impl Counts {
         self.counts.total()
     }
 
-    /// The accuracy of the total: "exact", "calibrated" or "estimated".
+    /// The accuracy of the total: "exact", "reconstructed", "calibrated" or
+    /// "estimated".
     #[getter]
     fn kind(&self) -> &'static str {
         self.counts.kind.name()

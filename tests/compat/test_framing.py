@@ -113,6 +113,16 @@ def test_nine_of_ten_are_within_the_bound(
     assert percentile(found, 90) <= min(bound for bound in bounds if bound is not None)
 
 
+def test_anthropic_requests_of_text_are_counted_to_the_token(shared: Path) -> None:
+    """Those to models up to 4.6. A second message of the user in a row costs 1 there, here 3 as every message."""
+    requests = [r for r in usage.anthropic(shared) if not (r.has_calls or r.beside) and "-4-5" in r.model]
+    twice = [r for r in requests if [m["role"] for m in r.messages] == ["user", "user"]]
+    assert (len(requests), len(twice)) == (7, 1)
+    assert {r.reported - count(r).total for r in requests if r not in twice} == {0}
+    assert [count(r).total - r.reported for r in twice] == [2]
+    assert {count(r).kind for r in requests} == {"reconstructed"}
+
+
 def test_sessions_grow_by_the_counted_tokens(shared: Path) -> None:
     """Growth of whole Claude Code sessions, by their reported usage, which includes unlogged injected text."""
     totals: dict[str, list[int]] = defaultdict(lambda: [0, 0])
@@ -129,7 +139,8 @@ def test_sessions_grow_by_the_counted_tokens(shared: Path) -> None:
     assert statistics.median(found) < 0.06
     by_session = sorted(abs(counted / grown - 1) for counted, grown in totals.values())
     assert percentile(by_session, 50) < 0.05
-    bound = fl.TokenCounter.for_model("claude-sonnet-4-5").error_bound
+    call = [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "n", "input": {}}]}]
+    bound = fl.TokenCounter.for_model("claude-sonnet-4-5").count_messages(call, format="anthropic").error_bound
     assert bound is not None
     assert sum(error <= bound for error in by_session) >= 0.85 * len(by_session)
 
@@ -148,7 +159,7 @@ def test_counts_state_their_kind_and_bound() -> None:
     assert exact.count_messages(image).kind == "estimated"
     assert exact.count_messages(image).error_bound is None
     claude = fl.TokenCounter.for_model("claude-sonnet-4-5")
-    assert (claude.kind, claude.error_bound, claude.name) == ("calibrated", 0.2, "claude")
+    assert (claude.kind, claude.error_bound, claude.name) == ("reconstructed", None, "claude")
     assert claude.count_messages(text).error_bound == 0.2
     assert fl.TokenCounter.for_model("gpt-6-sol").kind == "estimated"
     assert fl.TokenCounter("o200k_base").count_messages(text).total == 8

@@ -171,7 +171,7 @@ def test_differences_of_counts_do_not_wrap() -> None:
 def test_the_kind_of_a_usage_may_be_any_kind_of_a_count() -> None:
     from foldline._core import COUNT_KINDS
 
-    assert COUNT_KINDS == ("exact", "calibrated", "estimated")
+    assert COUNT_KINDS == ("exact", "reconstructed", "calibrated", "estimated")
     assert [fl.ContextUsage(3, 1, 2, kind).kind for kind in COUNT_KINDS] == list(COUNT_KINDS)
     with pytest.raises(fl.errors.ConfigError, match="exact, calibrated, estimated"):
         fl.ContextUsage(3, 1, 2, "guessed")

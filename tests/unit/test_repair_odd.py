@@ -64,6 +64,12 @@ def test_a_gemini_response_without_a_name_gets_that_of_its_call() -> None:
     assert mended(with_id, "gemini") == [first, with_id[1], gemini_response(id="a", name="go")]
 
 
+def test_a_call_that_becomes_text_keeps_odd_members_beside_its_arguments() -> None:
+    call = {"type": "tool_use", "id": "x", "name": "go", "input": {"a": "b"}, "note": {"said": "keep me"}}
+    repaired = mended([{"role": "user", "content": [call, {"type": "text", "text": "Go."}]}], "anthropic")
+    assert repaired[0]["content"][0]["text"] == '[tool call] go {"a":"b"} {"note":{"said":"keep me"}}'
+
+
 @pytest.mark.parametrize(("parts", "text"), [("odd", "odd"), ({"a": "odd"}, '{"a":"odd"}'), (["odd"], "odd")])
 def test_odd_parts_of_an_orphaned_gemini_response_become_text(parts: Any, text: str) -> None:
     orphan = gemini_response(name="go", parts=parts, response={})

@@ -65,7 +65,7 @@ def check(
     assert counted.overhead.tolist() == [counts.overhead for counts in one_by_one]
     assert counted.totals.tolist() == [counts.total for counts in one_by_one]
     assert counted.total == sum(counts.total for counts in one_by_one)
-    ranks = ["exact", "calibrated", "estimated"]
+    ranks = ["exact", "reconstructed", "calibrated", "estimated"]
     kinds = [counter.kind, *(counts.kind for counts in one_by_one)]
     assert counted.kind == max(kinds, key=ranks.index)
 

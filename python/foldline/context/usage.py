@@ -81,7 +81,8 @@ class ContextUsage:
         tokens: The sum.
         usage_tokens: Tokens of the provider's last report: the request and the response.
         trailing_tokens: Counted tokens of the messages since.
-        kind: Accuracy of ``tokens``, as counters give it: ``"exact"``, ``"calibrated"`` or ``"estimated"``.
+        kind: Accuracy of ``tokens``, as counters give it: ``"exact"``, ``"reconstructed"``, ``"calibrated"`` or
+            ``"estimated"``.
     """
 
     tokens: int

@@ -166,7 +166,13 @@ impl<'t> Marker<'t> {
             && self.runs[i - 1].kind == Kind::Punct
             && self.body(i - 1) == "'"
             && CONTRACTIONS.contains(&run.of(self.text))
-            && !(i > 1 && self.runs[i - 2].takes_right_border())
+            && !(i > 1 && (self.runs[i - 2].takes_right_border() || self.ends_in_symbol(i - 2)))
+    }
+
+    /// Whether a word ends in a circled letter, which has the border of a symbol.
+    fn ends_in_symbol(&self, i: usize) -> bool {
+        self.body(i)
+            .ends_with(|c| matches!(c, '\u{24b6}'..='\u{24e9}' | '\u{1c89}' | '\u{1c8a}' | '\u{a7cb}'))
     }
 
     /// Whether the left edge of a run borders a space.

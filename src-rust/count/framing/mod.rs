@@ -55,6 +55,8 @@ pub enum ToolText {
     Given,
     /// Name, description and schema as JSON.
     Json,
+    /// Claude's elements with JSON.
+    Functions,
     /// OpenAI's TypeScript.
     Namespace,
     /// Gemini's texts.
@@ -303,6 +305,11 @@ impl FramingCost {
             ToolText::Json => {
                 for function in functions() {
                     encoded += count(&function.canonical_json(), check)?;
+                }
+            }
+            ToolText::Functions => {
+                for function in functions() {
+                    encoded += count(&function.claude_text(), check)?;
                 }
             }
             ToolText::Texts => {

@@ -288,8 +288,8 @@ impl FramingCost {
         result: 34,
         pictures: Some(PictureRule::ClaudeArea),
         tools: ToolsCost {
-            text: ToolText::Json,
-            permille: 1430,
+            text: ToolText::Functions,
+            permille: 1000,
             request: 497,
             request_with_system: 497,
             tool: 0,
@@ -302,22 +302,20 @@ impl FramingCost {
     };
 
     /// Claude Opus 4.7. One message costs 11 by ctok's records; the others as for 4.8.
-    pub const CLAUDE_4_7: FramingCost = FramingCost { request: 9, ..Self::CLAUDE_4_8 };
+    pub const CLAUDE_4_7: FramingCost = FramingCost { request: 8, ..Self::CLAUDE_4_8 };
 
-    /// Claude Opus 4.8 and later. Few requests, 2026-11: 6 for one message (opus-5), 13 for four (opus-4-8).
+    /// Claude Opus 4.8 and later. Few requests, 2026-11: 6 for one message (opus-5), 12 to 15 for three and four
+    /// (opus-4-8).
     pub const CLAUDE_4_8: FramingCost = FramingCost {
-        message: 2,
-        assistant: 2,
-        item: 2,
+        request: 3,
         pictures: Some(PictureRule::ClaudePatches),
         tools: ToolsCost {
-            permille: 1930,
             request: 350,
             request_with_system: 350,
             accuracy: CLAUDE_47,
             ..Self::CLAUDE.tools
         },
-        text: Accuracy::FITTED,
+        text: Accuracy::within(50),
         calls: CLAUDE_47,
         ..Self::CLAUDE
     };

@@ -60,6 +60,19 @@ impl Function {
         out
     }
 
+    /// The element that Claude reads: JSON as Python writes it.
+    #[must_use]
+    pub fn claude_text(&self) -> String {
+        let mut out = String::from("<function>{\"description\": ");
+        write_json_string(&self.description, &mut out);
+        out.push_str(", \"name\": ");
+        write_json_string(&self.name, &mut out);
+        out.push_str(", \"parameters\": ");
+        self.parameters.write_spaced_json(&mut out);
+        out.push_str("}</function>\n");
+        out
+    }
+
     /// The texts that Gemini charges for. Name, description, and the strings of the schema (or the schema as JSON).
     #[must_use]
     pub fn gemini_texts(&self) -> Vec<Cow<'_, str>> {
@@ -172,6 +185,11 @@ mod tests {
         assert_eq!(
             functions[0].canonical_json(),
             format!(r#"{{"name":"f","description":"d","input_schema":{schema}}}"#)
+        );
+        assert_eq!(
+            functions[0].claude_text(),
+            "<function>{\"description\": \"d\", \"name\": \"f\", \"parameters\": {\"type\": \"object\", \"properties\": \
+             {\"a\": {\"type\": \"string\"}}}}</function>\n"
         );
         assert!(!functions[0].is_parameterless());
         assert_eq!(functions[0].gemini_texts(), ["f", "d", "object", "string"]);

@@ -7,7 +7,7 @@ use super::closing::Errors;
 use super::collect::{Collector, MAX_ITEMS, newest, push, without_repetitions};
 use super::files::{Files, common_root, is_scratch};
 use super::flat::line_of;
-use super::last_step::last_step;
+use super::pending::last_step::last_step;
 use super::runs::{Call, Commands};
 use super::said::is_same_matter;
 use crate::evidence::language::normal::folded;

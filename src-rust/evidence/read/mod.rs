@@ -10,7 +10,6 @@ pub(super) mod files;
 mod finish;
 mod flat;
 pub(super) mod foreign;
-mod last_step;
 mod lookups;
 mod outcome;
 mod pending;

@@ -609,16 +609,25 @@ impl<'py> Making<'_, 'py> {
                     None => {}
                 }
             }
-            // Arguments may stand under an odd name.
-            let known = ["name", "server_name", "id", "toolUseId", "type"];
-            let has_others = call.cast::<PyDict>().is_ok_and(|call| {
-                call.keys().iter().any(|key| !known.iter().any(|known| key.eq(known).unwrap_or(false)))
-            });
-            if field(&call, arguments)?.is_none() && (said.len() == 1 || has_others) {
-                said.push(self.json(&call)?);
+            let known =
+                ["name", "server_name", "id", "toolUseId", "type", "cache_control", "caller", arguments];
+            let others =
+                call.cast::<PyDict>().map_or_else(|_| Ok(PyDict::new(self.py())), |call| call.copy())?;
+            for key in known {
+                if others.contains(key)? {
+                    others.del_item(key)?;
+                }
             }
-            if let Some(arguments) = field(&call, arguments)? {
-                said.push(if is_text(&arguments) { arguments } else { self.json(&arguments)? });
+            match field(&call, arguments)? {
+                Some(arguments) => {
+                    said.push(if is_text(&arguments) { arguments } else { self.json(&arguments)? });
+                    if !others.is_empty() {
+                        said.push(self.json(&others)?);
+                    }
+                }
+                // They may stand under an odd name.
+                None if said.len() == 1 || !others.is_empty() => said.push(self.json(&call)?),
+                None => {}
             }
             pieces.push(Piece::Text(self.joined(" ", said)?));
             return Ok(());

@@ -1,4 +1,6 @@
-//! Steps that are named in texts and plans, less those done since.
+//! Steps that are named in texts and plans, less those done since; and the one that the agent is at.
+
+pub(super) mod last_step;
 
 use crate::evidence::language::steps::{Named, Steps, is_same_step, overlaps, paths_in, telling};
 use crate::evidence::text::{escape_section_tags, one_line};

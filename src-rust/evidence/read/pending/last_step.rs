@@ -3,9 +3,9 @@
 //! An agent that is cut off in the middle of its work has announced what it does and has made calls since. That is the
 //! step to go on with. An agent that has ended with a text has not: its text is the last state.
 
-use super::calls::CallIntent;
-use super::runs::Call;
 use crate::evidence::commands::spelling::without_stderr_redirection;
+use crate::evidence::read::calls::CallIntent;
+use crate::evidence::read::runs::Call;
 use crate::evidence::text::{cut_end, one_line, sentences};
 use crate::evidence::{CommandKind, CommandStatus, FileOp, Note};
 
@@ -17,7 +17,11 @@ const MAX_CALLS: usize = 4;
 
 /// The last step: `"Let me fix it." Then edited src/a.rs; $ make test → failed`. `said` is the last text of the agent,
 /// `request` the message of the newest request.
-pub(super) fn last_step(calls: &[Call<'_>], said: Option<&Note>, request: Option<usize>) -> Option<Note> {
+pub(in crate::evidence::read) fn last_step(
+    calls: &[Call<'_>],
+    said: Option<&Note>,
+    request: Option<usize>,
+) -> Option<Note> {
     let is_new = |message: usize| request.is_none_or(|request| message >= request);
     let said = said.filter(|said| is_new(said.message));
     let from = said.map_or(request.unwrap_or(0), |said| said.message);
