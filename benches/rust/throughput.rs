@@ -5,7 +5,10 @@
 
 mod texts;
 
-use foldline::count::bpe::encoding::Encoding;
+use foldline::count::bpe::counter::ExactCounter;
+use foldline::count::claude::Generation;
+use foldline::count::claude::counter::ClaudeCounter;
+use foldline::count::counter::Counter;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -28,11 +31,16 @@ fn main() {
     }
     println!("{:<12} {:<14} {:>9} {:>9} {:>9} {:>9}", "encoding", "text", "first", "warm", "2 KB", "200 B");
     println!("{:<12} {:<14} {:>9} {:>9} {:>9} {:>9}", "", "", "MB/s", "MB/s", "ns", "ns");
-    for name in ["o200k_base", "cl100k_base"] {
-        let Some(encoding) = Encoding::get(name) else { continue };
+    let encoded = ["o200k_base", "cl100k_base"]
+        .iter()
+        .filter_map(|name| Some((*name, Box::new(ExactCounter::new(name).ok()?) as Box<dyn Counter>)));
+    let claude = Generation::ALL
+        .iter()
+        .map(|generation| (generation.name(), Box::new(ClaudeCounter::new(*generation)) as Box<dyn Counter>));
+    for (name, counter) in encoded.chain(claude) {
         for (kind, text) in texts::texts() {
             let count = |text: &str| {
-                black_box(encoding.count(black_box(text)));
+                black_box(counter.count(black_box(text), &mut || true).ok());
             };
             let speed = |time: Duration| text.len() as f64 / time.as_secs_f64() / 1e6;
             let first = time(|| count(&text));

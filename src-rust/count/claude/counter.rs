@@ -2,8 +2,6 @@
 
 use std::cell::RefCell;
 
-use rustc_hash::FxHashMap;
-
 use super::Generation;
 use super::normalize::normalized;
 use super::runs::{Kind, Marker, Runs};
@@ -11,10 +9,10 @@ use super::tiles::{Pieces, Reached};
 use crate::count::counter::{CountKind, Counter, Interrupt};
 use crate::error::{Error, Result};
 
-/// Most runs that a memo holds; it begins anew when it is full.
-const MAX_KNOWN: usize = 1 << 16;
+/// Places of a memo. A run that needs a place that is taken replaces what is there.
+const PLACES: usize = 1 << 15;
 /// Longest marked run in the memo.
-const MAX_KNOWN_BYTES: usize = 48;
+const MAX_KNOWN_BYTES: usize = 16;
 /// Runs between two questions whether to go on.
 const ASK_EVERY_RUNS: usize = 1 << 16;
 
@@ -36,7 +34,31 @@ struct Scratch {
     runs: Runs,
     reached: Reached,
     marked: Vec<u8>,
-    known: [FxHashMap<Box<[u8]>, u32>; 3],
+    known: [Known; 3],
+}
+
+/// A memo of short runs: their bytes and their pieces. A marked run has no zero byte, so that zeros fill its key.
+#[derive(Default)]
+struct Known(Vec<(u128, u32)>);
+
+impl Known {
+    /// The pieces of a run of at most [`MAX_KNOWN_BYTES`], by `cover` if they are not known.
+    #[inline]
+    fn get(&mut self, run: &[u8], cover: impl FnOnce() -> u64) -> u64 {
+        if self.0.is_empty() {
+            self.0.resize(PLACES, (0, 0));
+        }
+        let mut bytes = [0; MAX_KNOWN_BYTES];
+        bytes[..run.len()].copy_from_slice(run);
+        let key = u128::from_le_bytes(bytes);
+        let (low, high) = (key as u64, (key >> 64) as u64);
+        let hash = (low ^ high.rotate_left(23)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = &mut self.0[(hash >> 49) as usize % PLACES];
+        if place.0 != key {
+            *place = (key, u32::try_from(cover()).unwrap_or(u32::MAX));
+        }
+        u64::from(place.1)
+    }
 }
 
 thread_local! {
@@ -109,17 +131,7 @@ impl Scratch {
                     (marked.len() as u64).div_ceil(3)
                 }
                 _ if marked.len() > MAX_KNOWN_BYTES => pieces.cover(marked, reached),
-                _ => match known.get(marked.as_slice()) {
-                    Some(tokens) => u64::from(*tokens),
-                    None => {
-                        let tokens = pieces.cover(marked, reached);
-                        if known.len() >= MAX_KNOWN {
-                            known.clear();
-                        }
-                        known.insert(marked.as_slice().into(), u32::try_from(tokens).unwrap_or(u32::MAX));
-                        tokens
-                    }
-                },
+                _ => known.get(marked, || pieces.cover(marked, reached)),
             };
             marked.clear();
             if total > limit {

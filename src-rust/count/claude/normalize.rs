@@ -7,28 +7,58 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 /// A text as the tokenizer reads it: NFC, without control and private characters, with plain spaces, and with plain
 /// quotes if `folds_quotes`. O(bytes).
 pub(super) fn normalized(text: &str, folds_quotes: bool) -> Cow<'_, str> {
-    if text.bytes().all(|byte| matches!(byte, b'\t' | b'\n' | b' '..=0x7e)) {
-        return Cow::Borrowed(text);
-    }
-    let composed: Cow<'_, str> = match is_nfc_quick(text.chars()) {
+    // Plain characters are composed and combine with nothing, so that the others tell.
+    let composed: Cow<'_, str> = match is_nfc_quick(others(text).map(|(_, c)| c)) {
         IsNormalized::Yes => Cow::Borrowed(text),
         _ => Cow::Owned(text.nfc().collect()),
     };
-    let changes = |c: char| folded(c, folds_quotes) != Some(c) || c == SARA_AA;
-    if !composed.contains(changes) {
+    let is_changed = |c: char| folded(c, folds_quotes) != Some(c) || c == SARA_AA;
+    if !others(&composed).any(|(_, c)| is_changed(c)) {
         return composed;
     }
     let mut out = String::with_capacity(composed.len());
-    let mut chars = composed.chars().filter(|c| !is_dropped_control(*c)).peekable();
-    while let Some(c) = chars.next() {
-        if c == NIKHAHIT && chars.peek() == Some(&SARA_AA) {
-            chars.next();
+    let (mut from, mut vowel) = (0, None);
+    for (at, c) in others(&composed).filter(|(_, c)| is_changed(*c) || *c == NIKHAHIT) {
+        let joins = c == SARA_AA && vowel == Some(out.len()) && from == at;
+        out.push_str(&composed[from..at]);
+        from = at + c.len_utf8();
+        if joins {
+            out.truncate(out.len() - NIKHAHIT.len_utf8());
             out.push(SARA_AM);
-            continue;
+        } else {
+            out.extend(folded(c, folds_quotes));
         }
-        out.extend(folded(c, folds_quotes));
+        // What is dropped between the two parts parts them no more.
+        if !is_dropped_control(c) {
+            vowel = (c == NIKHAHIT).then_some(out.len());
+        }
     }
+    out.push_str(&composed[from..]);
     Cow::Owned(out)
+}
+
+/// The characters of a text that are not plain ASCII, with their places.
+fn others(text: &str) -> impl Iterator<Item = (usize, char)> {
+    const IS_PLAIN: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = b' ';
+        while byte < 0x7f {
+            table[byte as usize] = true;
+            byte += 1;
+        }
+        table[b'\t' as usize] = true;
+        table[b'\n' as usize] = true;
+        table
+    };
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = &text.as_bytes()[at..];
+        at += rest.iter().position(|byte| !IS_PLAIN[usize::from(*byte)])?;
+        let c = text[at..].chars().next()?;
+        let found = (at, c);
+        at += c.len_utf8();
+        Some(found)
+    })
 }
 
 /// Thai vowel and its two parts, which NFC leaves apart.
@@ -71,6 +101,9 @@ mod tests {
             ("e\u{301}", "é"),
             ("a\u{7}\u{85}b\0c", "ab c"),
             ("\u{e4d}\u{e32}", "\u{e33}"),
+            ("\u{e4d}\u{7}\u{e32}", "\u{e33}"),
+            ("\u{e4d}a\u{e32}", "\u{e4d}a\u{e32}"),
+            ("\u{e4d}\u{e32}\u{e32}", "\u{e33}\u{e32}"),
             ("a\u{e123}b", "ab"),
             ("a\u{a0}b\u{3000}c", "a b\u{3000}c"),
             ("“it’s”", "\"it's\""),

@@ -50,14 +50,18 @@ impl Runs {
         let bytes = text.as_bytes();
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
-            let (class, len) = if byte.is_ascii() {
-                (Class::of_ascii(byte), 1)
+            let start = at;
+            if let Some(class) = Class::of_ascii(byte) {
+                // Of plain text a whole run is read at once.
+                let more =
+                    bytes[at..].iter().take_while(|byte| Class::of_ascii(**byte) == Some(class)).count();
+                at += more;
+                self.push(class, start, at);
             } else {
                 let c = text[at..].chars().next().unwrap_or('\u{fffd}');
-                (Class::of(c), c.len_utf8())
-            };
-            self.push(class, at, at + len);
-            at += len;
+                at += c.len_utf8();
+                self.push(Class::of(c), start, at);
+            }
         }
     }
 

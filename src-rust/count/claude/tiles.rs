@@ -26,6 +26,8 @@ pub(super) struct Pieces {
     children: Vec<(u8, u32)>,
     /// Parts of characters: two or three bytes.
     parts: FxHashSet<Vec<u8>>,
+    /// The pieces of each character of the Basic Multilingual Plane.
+    of_char: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -54,7 +56,8 @@ impl Pieces {
     fn read(mut packed: &[u8]) -> Pieces {
         let pieces = unpacked(&mut packed);
         let parts = unpacked(&mut packed).into_iter().collect();
-        let mut trie = Pieces { nodes: vec![Node::default()], children: Vec::new(), parts };
+        let mut trie =
+            Pieces { nodes: vec![Node::default()], children: Vec::new(), parts, of_char: Vec::new() };
         // Breadth first, so that the children of a node stand together: a node is a range of sorted pieces.
         let mut ranges = std::collections::VecDeque::from([(0, 0, pieces.len(), 0)]);
         while let Some((node, mut from, to, depth)) = ranges.pop_front() {
@@ -75,6 +78,8 @@ impl Pieces {
                 from += same.len();
             }
         }
+        let prices = (0..=0xffff).map(|code| char::from_u32(code).map_or(0, |c| trie.price(c)));
+        trie.of_char = prices.map(|price| u8::try_from(price).unwrap_or(u8::MAX)).collect();
         trie
     }
 
@@ -122,7 +127,12 @@ impl Pieces {
     }
 
     /// The pieces of one character.
+    #[inline]
     pub(super) fn of_char(&self, c: char) -> u64 {
+        self.of_char.get(c as usize).map_or_else(|| self.price(c), |price| u64::from(*price))
+    }
+
+    fn price(&self, c: char) -> u64 {
         let mut bytes = [0; 4];
         let bytes = c.encode_utf8(&mut bytes).as_bytes();
         let node = bytes.iter().try_fold(0, |node, byte| self.child(node, *byte));

@@ -8,7 +8,7 @@
 //! # Measured
 //!
 //! Against the usage that providers reported for requests recorded by pydantic-ai (MIT) and for Claude Code sessions,
-//! by `python benches/fit/framing.py`, 2026-11-22:
+//! by `python benches/fit/framing.py`, 2026-11-26:
 //!
 //! ```text
 //!                                           n   exact    <=1%     p50     p75     p90     max
@@ -16,13 +16,12 @@
 //! openai, calls and tools                  38     95%    100%    0.0%    0.0%    0.0%    1.0%
 //! openai_responses, text                   14     86%    100%    0.0%    0.0%    0.3%    0.7%
 //! openai_responses, calls and tools        34     79%     97%    0.0%    0.0%    0.8%    3.9%
-//! anthropic, text                          13     46%     46%    3.8%    4.0%    9.8%   12.9%
-//! anthropic, calls and tools               26     50%     65%    0.1%    7.8%   13.3%   24.4%
+//! anthropic, text                          13     46%     46%    1.3%    1.5%    1.5%    7.7%
+//! anthropic, calls and tools               26      4%     65%    0.7%    6.8%   13.1%   25.1%
 //! gemini, text                             24     71%     75%    0.0%    2.5%   16.5%   50.0%
 //! gemini, calls and tools                  70     23%     40%    3.5%    7.1%    7.3%   47.9%
-//! Claude Code, turns of 300 and more      768      1%     14%    4.8%   11.1%   27.0%  132.5%
-//! Claude Code, whole sessions              18      0%     33%    3.0%    7.7%   19.0%   37.0%
-//! whole sessions, fitted to the others     18      0%     22%    3.2%    7.6%   19.1%   36.8%
+//! Claude Code, turns of 300 and more      768      1%     22%    3.5%   11.7%   27.1%  131.3%
+//! Claude Code, whole sessions              18      6%     28%    2.5%    6.3%   16.7%   38.2%
 //! ```
 //!
 //! Columns: requests or turns, share that is exact, share within 1 %, percentiles of the relative error. Excluded are

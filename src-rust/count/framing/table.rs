@@ -111,10 +111,7 @@ impl Family {
 
     /// Tokens of a text for a thousand of the encoding's, and their accuracy.
     ///
-    /// Claude: fitted to the growth of sessions from turn to turn (median 1.13); an independent reconstruction of the
-    /// tokenizer (ctok 1.3, MIT) gives 1.12–1.15 on the texts of the same sessions. Claude 4.7: 1.53–1.61 by the same
-    /// reconstruction, which explains the recorded requests to these models; Anthropic states about 30 % more than
-    /// before. Gemini: fitted to requests. Chinese is 1.5 for both Claudes.
+    /// Claude: see [`crate::count::claude`]. Gemini: fitted to requests.
     #[must_use]
     pub fn text(self) -> (u32, Accuracy) {
         match self {
@@ -274,10 +271,10 @@ impl FramingCost {
         ..Self::OPENAI_GPT_5
     };
 
-    /// Claude up to 4.6. Messages: requests, 2026-11, exact except for the factor of texts; the system text is not
-    /// framed. Calls and results: sessions, 2025-09 to 2026-03 (together 50 to 65 with one parameter, 70 with more).
-    /// Tools: requests since 2026, a preamble of 497 (589 if a tool must be called; 313 to 346 in 2025) and 1.43 tokens
-    /// for each token of compact JSON.
+    /// Claude up to 4.6. Messages: requests, 2026-11, exact, but a second message of the user in a row costs 1; the
+    /// system text is not framed. Calls and results: sessions, 2025-09 to 2026-03 (together 53 with one parameter, 13
+    /// more with each). Tools: requests since 2026, a preamble of 496 to 504, 94 more if a tool must be called; fewer in
+    /// 2025.
     pub const CLAUDE: FramingCost = FramingCost {
         request: 4,
         message: 3,
