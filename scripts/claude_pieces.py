@@ -14,6 +14,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable
+from itertools import takewhile
 from pathlib import Path
 
 import regex
@@ -90,7 +91,7 @@ def packed(pieces: Iterable[bytes]) -> bytes:
     """Sorted pieces: their number, then for each the bytes shared with the one before, and the others."""
     before, out, count = b"", bytearray(), 0
     for piece in sorted(set(pieces)):
-        shared = next((i for i, (a, b) in enumerate(zip(before, piece, strict=False)) if a != b), min(len(before), len(piece)))
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, piece, strict=False)))
         out += varint(shared) + varint(len(piece) - shared) + piece[shared:]
         before, count = piece, count + 1
     return varint(count) + bytes(out)

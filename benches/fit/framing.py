@@ -15,7 +15,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
