@@ -56,7 +56,7 @@ fn read(lines: &[Line<'_>], counter: &dyn Counter) {
 
 fn recording(counter: &dyn Counter) -> Recording<'_> {
     let request = PlanOptions { summary_tokens: 2_000, ..PlanOptions::new(Keep::Tokens(20_000)) };
-    Recording { folding: Folding { counter, request, pins: &[] }, format: None }
+    Recording { folding: Folding { counter, request, pins: &[], with_facts: false }, format: None }
 }
 
 fn session(bytes: &[u8], counter: &dyn Counter) {

@@ -24,7 +24,7 @@ fn scan(stream: &[u8], window: usize) -> jsonl::Found {
 /// The lines that the stream folds, and the values and problems of the others.
 fn fold(stream: &[u8], window: usize) -> (Vec<u64>, jsonl::Found) {
     let Some(counter) = Heuristic::from_name("chars/4") else { panic!("a known formula") };
-    let folding = Folding { counter: &counter, request: PlanOptions::new(Keep::Messages(1)), pins: &[] };
+    let folding = Folding { counter: &counter, request: PlanOptions::new(Keep::Messages(1)), pins: &[], with_facts: false };
     let recording = Recording { folding, format: None };
     let (mut lines, mut rows, mut others) =
         (Stream::new(MAX_LINE_BYTES), Vec::new(), jsonl::Found::default());

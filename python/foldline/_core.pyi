@@ -519,6 +519,7 @@ class RowFolder:
         format: FormatOption,
         threads: int | None = ...,
         max_line_bytes: int = ...,
+        with_facts: bool = ...,
     ) -> RowFolder: ...
     def feed(
         self, window: bytes, *, is_last: bool = False

@@ -6,9 +6,12 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::count::counter::{Counter, Interrupt};
 use crate::count::tools::Tool;
 use crate::error::{Error, ErrorKind, Result};
+use crate::evidence::{Evidence, FactItem, FactKind, check as check_facts};
 use crate::fold::{
     self, Begun, Fold, FoldRequest, JsonMaker, Placed, ResultEdit, Step, edited, text_message,
     write_extractive,
@@ -31,6 +34,8 @@ pub struct Folding<'a> {
     pub request: PlanOptions,
     /// Messages to pin, in every transcript that has them.
     pub pins: &'a [usize],
+    /// Whether the facts of each summary are checked.
+    pub with_facts: bool,
 }
 
 /// The request around the messages of a transcript.
@@ -47,6 +52,28 @@ impl Default for FoldContext {
     }
 }
 
+/// A fact, with the number of its message in the whole history.
+#[derive(Debug, Serialize)]
+pub struct NumberedFact {
+    /// Its kind.
+    pub kind: FactKind,
+    /// Its text.
+    pub text: String,
+    /// The number; `None` if it is not known.
+    pub message: Option<usize>,
+}
+
+/// The facts of the folded messages that a summary holds and lacks. A summary without a model gets none added.
+#[derive(Debug, Serialize)]
+pub struct Facts {
+    /// Facts that the summary holds.
+    pub kept: Vec<NumberedFact>,
+    /// Facts that were added to it.
+    pub added: Vec<NumberedFact>,
+    /// Facts that it lacks.
+    pub dropped: Vec<NumberedFact>,
+}
+
 /// The result of folding a transcript.
 pub struct Folded {
     /// The text of the summary, if one was written.
@@ -59,6 +86,8 @@ pub struct Folded {
     pub tokens_before: u64,
     /// Tokens of the request after.
     pub tokens_after: u64,
+    /// The facts of the summary, if they were checked.
+    pub facts: Option<Facts>,
 }
 
 /// Unwraps a result; returns `Ok(None)` for an error of the data, and any other error as it is.
@@ -104,6 +133,7 @@ impl Folding<'_> {
             is_changed: false,
             tokens_before,
             tokens_after: tokens_before,
+            facts: None,
         };
         let request = FoldRequest { plan: self.request, alternate: false, may_grow: false };
         let fold = match plainly!(fold::begin(&prepared, &Pins::default(), request, self.counter, check)) {
@@ -116,10 +146,16 @@ impl Folding<'_> {
                 return Ok(messages.rewrite(out).map(|()| unchanged(Err(infeasible.why))));
             }
         };
+        let mut facts = None;
         let folded = match fold.needs_summary() {
             false => plainly!(fold.finish_without_summary(&prepared, self.counter, check)),
             true => {
-                let Some(written) = plainly!(self.summary(&fold, &prepared, check)) else { return Ok(None) };
+                let replaced: Vec<usize> = fold.plan().folded().collect();
+                let evidence = plainly!(prepared.evidence(&replaced));
+                let Some(written) = plainly!(self.summary(&fold, &evidence, check)) else { return Ok(None) };
+                if self.with_facts {
+                    facts = Some(checked(&evidence, &written)?);
+                }
                 match fold.finish(&prepared, &written, None, None, self.counter, check) {
                     Err(error) if error.code == "no_gain" => {
                         let (none, plan) = (Pins::default(), fold.plan());
@@ -140,18 +176,32 @@ impl Folding<'_> {
             is_changed: true,
             tokens_before,
             tokens_after: folded.placed.tokens_after,
+            facts,
         }))
     }
 
     /// The summary, within its room; `None` if the text needs the checks that only the Python path makes.
-    fn summary(&self, fold: &Fold, prepared: &Prepared, check: Interrupt<'_>) -> Result<Option<String>> {
-        let folded: Vec<usize> = fold.plan().folded().collect();
+    fn summary(&self, fold: &Fold, evidence: &Evidence, check: Interrupt<'_>) -> Result<Option<String>> {
         let room = usize::try_from(fold.room_tokens()).unwrap_or(usize::MAX);
-        let written = write_extractive(&prepared.evidence(&folded)?, room, self.counter, check)?;
+        let written = write_extractive(evidence, room, self.counter, check)?;
         // A document begins with a heading; any other text may be a refusal or a call.
         let is_document = written.starts_with('#') && sanitize(&written) == written;
         Ok(is_document.then_some(written))
     }
+}
+
+/// The facts that a text holds and lacks. Their tokens are not counted.
+fn checked(evidence: &Evidence, text: &str) -> Result<Facts> {
+    let found = check_facts(evidence, text, &|_| Ok(0))?;
+    let numbered = |facts: Vec<FactItem>| {
+        let of = |fact: FactItem| NumberedFact {
+            kind: fact.kind,
+            text: fact.text,
+            message: evidence.message_numbers.number(fact.message),
+        };
+        facts.into_iter().map(of).collect()
+    };
+    Ok(Facts { kept: numbered(found.kept), added: numbered(found.mended), dropped: numbered(found.dropped) })
 }
 
 fn read<N: Node>(messages: &N, format: Format, wants_result_json: bool) -> Result<Transcript> {

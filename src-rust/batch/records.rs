@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::folding::{FoldContext, Folded, Folding, plainly};
 use crate::count::counter::Interrupt;
 use crate::count::tools::{Tool, read_tools};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::formats::record_kind::at_path;
 use crate::formats::{Format, RequestContext, detect_at};
 use crate::json::{Rewrite, Tape, TapeNode, push_string};
@@ -115,6 +115,9 @@ impl Recording<'_> {
             return Ok(None);
         };
         let status = push_outcome(&folded, &mut out);
+        if self.folding.with_facts {
+            push_facts(&folded, &mut out)?;
+        }
         out.extend_from_slice(b",\"meta\":");
         if meta(&mut out).is_none() {
             return Ok(None);
@@ -249,6 +252,16 @@ fn push_meta(around: &Members<'_>, format: Format, line: u64, out: &mut Vec<u8>)
     }
     out.push(b'}');
     Some(())
+}
+
+/// Writes the facts of the summary and the warnings of the plan.
+fn push_facts(folded: &Folded, out: &mut Vec<u8>) -> Result<()> {
+    let failed = |_| Error::internal("facts_to_json", "the facts could not be written");
+    let warnings = folded.plan.as_ref().map_or(&[][..], |plan| &plan.warnings);
+    out.extend_from_slice(b",\"facts\":");
+    serde_json::to_writer(&mut *out, &folded.facts).map_err(failed)?;
+    out.extend_from_slice(b",\"warnings\":");
+    serde_json::to_writer(&mut *out, warnings).map_err(failed)
 }
 
 /// Writes the members from the summary to the fingerprint; returns the status.

@@ -192,7 +192,12 @@ mod tests {
     /// Values and problems of a stream in windows of one size, each by line and offset.
     fn seen(stream: &[u8], window_bytes: usize) -> Vec<Seen> {
         let counter = Heuristic::from_name("chars/4").unwrap();
-        let folding = Folding { counter: &counter, request: PlanOptions::new(Keep::Messages(1)), pins: &[] };
+        let folding = Folding {
+            counter: &counter,
+            request: PlanOptions::new(Keep::Messages(1)),
+            pins: &[],
+            with_facts: false,
+        };
         let recording = Recording { folding, format: None };
         let mut lines = Stream::new(16);
         let mut found = Vec::new();
@@ -252,7 +257,12 @@ mod tests {
         let lines = b"[]\n {\"messages\":[]} \n3\n";
         let mut stream = Stream::default();
         let counter = Heuristic::from_name("chars/4").unwrap();
-        let folding = Folding { counter: &counter, request: PlanOptions::new(Keep::Messages(1)), pins: &[] };
+        let folding = Folding {
+            counter: &counter,
+            request: PlanOptions::new(Keep::Messages(1)),
+            pins: &[],
+            with_facts: false,
+        };
         let found = stream.feed(&Recording { folding, format: None }, lines, true, 1, &mut || true).unwrap();
         let [Found::Value(list), Found::Row(2, row), Found::Value(number)] = found.as_slice() else {
             panic!("{found:?}")

@@ -27,6 +27,7 @@ pub(super) struct RowFolder {
     request: plan::PlanOptions,
     pins: Vec<usize>,
     format: Option<Format>,
+    with_facts: bool,
     threads: usize,
     stream: Stream,
 }
@@ -89,7 +90,9 @@ type SessionRows<'py> = (Vec<Bound<'py, FoldedRow>>, Vec<(u64, u64, &'static str
 #[pymethods]
 impl RowFolder {
     #[new]
-    #[pyo3(signature = (counter, options, *, format, threads = Threads(1), max_line_bytes = MAX_LINE_BYTES))]
+    #[pyo3(signature = (
+        counter, options, *, format, threads = Threads(1), max_line_bytes = MAX_LINE_BYTES, with_facts = false
+    ))]
     fn new(
         py: Python<'_>,
         counter: Py<TokenCounter>,
@@ -97,6 +100,7 @@ impl RowFolder {
         format: &str,
         threads: Threads,
         max_line_bytes: usize,
+        with_facts: bool,
     ) -> PyResult<Self> {
         let (request, Pins { indices: pins, .. }) = options.into_parts(py)?;
         request.keep.check(request.context_window).map_err(|error| exception(py, error))?;
@@ -106,6 +110,7 @@ impl RowFolder {
             request,
             pins,
             format,
+            with_facts,
             threads: threads.0,
             stream: Stream::new(max_line_bytes),
         })
@@ -116,8 +121,8 @@ impl RowFolder {
     /// A `FoldedRow`; (line, offset, JSON) of a value for another reader; (line, offset, code) of a problem.
     #[pyo3(signature = (window, *, is_last = false))]
     fn feed<'py>(&mut self, py: Python<'py>, window: &[u8], is_last: bool) -> PyResult<Bound<'py, PyList>> {
-        let Self { counter, request, pins, format, threads, stream } = self;
-        let recording = recording(counter, *request, pins, *format);
+        let Self { counter, request, pins, format, with_facts, threads, stream } = self;
+        let recording = recording(counter, *request, pins, *format, *with_facts);
         let threads = *threads;
         let found = run(py, window.len(), |check| stream.feed(&recording, window, is_last, threads, check))?;
         let list = PyList::empty(py);
@@ -137,7 +142,7 @@ impl RowFolder {
 
     /// The rows of the session in the bytes of a file; None if it is not clearly a session.
     fn session<'py>(&self, py: Python<'py>, file: &[u8]) -> PyResult<Option<SessionRows<'py>>> {
-        let recording = recording(&self.counter, self.request, &self.pins, self.format);
+        let recording = recording(&self.counter, self.request, &self.pins, self.format, self.with_facts);
         let folded = run(py, file.len(), |check| sessions::fold(&recording, file, check))?;
         let Some(folded) = folded else { return Ok(None) };
         let rows =
@@ -157,9 +162,10 @@ fn recording<'a>(
     request: plan::PlanOptions,
     pins: &'a [usize],
     format: Option<Format>,
+    with_facts: bool,
 ) -> Recording<'a> {
     let counter = &*counter.get().counter;
-    Recording { folding: Folding { counter, request, pins }, format }
+    Recording { folding: Folding { counter, request, pins, with_facts }, format }
 }
 
 /// The text of a summary without its label; all of a text without one.

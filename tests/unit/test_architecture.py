@@ -308,7 +308,7 @@ MODULES = {
     "testing": "",
     "config": "",
     "loop": "steps _truncated loop",
-    "batch": "compactor _fragments _answers cache ray",
+    "batch": "compactor _fragments _answers cache ray report",
     "report": "_texts _view _checks _figures _picture _sections page _audit _context _diff bar",
     "telemetry": "names otel logs",
     "integrations": """
@@ -316,8 +316,8 @@ MODULES = {
         google_adk crewai strands
     """,
     "_cli": """
-        progress terminal sources inputs databases parquet restore fold_file estimate models finalize workers ray runs
-        options run trim see known_models commands
+        pace progress terminal sources inputs databases parquet restore fold_file estimate models finalize workers ray
+        runs options walk batch_report run trim see check known_models commands
     """,
     "cli": "",
     "__main__": "",

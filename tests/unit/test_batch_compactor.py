@@ -165,7 +165,7 @@ def test_a_batch_gives_a_batch_of_the_fixed_schema(kind: str) -> None:
     compactor = fl.batch.BatchCompactor(fl.KeepMessages(3), summary_tokens=400)
     answer = compactor(batch)
     assert isinstance(answer, pa.RecordBatch)
-    assert answer.schema == fl.batch.BatchCompactor.schema()
+    assert answer.schema == compactor.schema()
     assert answer.schema.names == COLUMNS
     rows = answer.to_pylist()
     assert [row["id"] for row in rows] == ["0", "own", "2", "3", "4", "5"]

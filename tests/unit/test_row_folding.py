@@ -31,6 +31,7 @@ KEEPS = {
     "small": {"keep": fl.FitTokens(700), "summary_tokens": 200},
     "strip": {"keep": fl.KeepTurns(1), "thinking": "strip", "min_gain_tokens": 50, "pins": (0, 3)},
     "formula": {"keep": fl.KeepFraction(0.3), "counter": "chars/4"},
+    "facts": {"keep": fl.KeepTokens(2_000), "summary_tokens": 300, "facts": True},
 }
 
 
@@ -52,7 +53,7 @@ class Told(ProgressSink):
             (problem.line or 0, problem.offset or 0, problem.code, problem.index, problem.detail, transcript)
         )
 
-    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
+    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:
         self.transcripts += transcripts
 
 

@@ -7,15 +7,15 @@ import itertools
 import json
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from foldline._beside import system_beside, tools_beside
+from foldline._cli.batch_report import Reporting
+from foldline._cli.check import check_command
 from foldline._cli.databases import database_sources
 from foldline._cli.estimate import predict
 from foldline._cli.fold_file import BOOKKEEPING
@@ -32,22 +32,17 @@ from foldline._cli.options import (
     make_counter,
     running_options,
 )
-from foldline._cli.progress import Column, Reporter, Stop, Table, printable, write_json
+from foldline._cli.progress import Column, Reporter, Table, printable, write_json
 from foldline._cli.restore import restore
 from foldline._cli.run import Compacting
 from foldline._cli.see import audit_command, diff_command, show_command, write_page
-from foldline._cli.sources import (
-    STDIN,
-    OnProblem,
-    Source,
-    find_sources,
-    transcripts,
-)
+from foldline._cli.sources import STDIN, Source
 from foldline._cli.trim import trim_command
-from foldline._core import FORMATS, PROVIDER_OF_FORMAT, PROVIDERS, Plan, TokenCounter, __version__
+from foldline._cli.walk import each_transcript, paths_argument
+from foldline._core import FORMATS, Plan, TokenCounter, __version__
 from foldline.errors import FoldlineError
-from foldline.planning import Infeasible, analyze, validate
-from foldline.typing import FormatOption, Problem, Provider, StoredTranscript
+from foldline.planning import Infeasible
+from foldline.typing import FormatOption, Problem, StoredTranscript
 
 __all__ = ["run"]
 
@@ -127,31 +122,14 @@ _cli.add_command(models_command)
 _cli.add_command(show_command)
 _cli.add_command(audit_command)
 _cli.add_command(diff_command)
-
-
-_paths_argument = click.argument("paths", type=PATHS, nargs=-1, required=True, metavar="PATH…", callback=checked_paths)
-
-
-def _each(
-    paths: Sequence[str], reporter: Reporter, on_problem: OnProblem | None = None
-) -> Iterator[tuple[Source, StoredTranscript]]:
-    """The transcripts of paths, with their sources."""
-    on_problem = on_problem or reporter.problem
-    sources = find_sources(paths, on_problem)
-    reporter.files = len(sources)
-    for source in sources:
-        with reporter.of_file(source.path):
-            for transcript in transcripts(source, on_problem):
-                reporter.advance(transcripts=1)
-                yield source, transcript
-        reporter.advance(files=1)
+_cli.add_command(check_command)
 
 
 # count
 
 
 @_cli.command()
-@_paths_argument
+@paths_argument
 @counter_options
 @click.option(
     "--format",
@@ -182,7 +160,7 @@ def count(
     kinds = set()
     rows = 0
     with Reporter() as reporter:
-        for source, transcript in _each(paths, reporter):
+        for source, transcript in each_transcript(paths, reporter):
             try:
                 row = _counted(transcript, counter, transcript.format if format == "auto" else format)
             except FoldlineError as error:
@@ -246,7 +224,7 @@ def plan_command(
     folding = Folding.of(counter=make_counter(encoding, model, heuristic), **options)
     longest = 0
     with Reporter() as reporter:
-        for source, transcript in _each(_paths_of(path), reporter):
+        for source, transcript in each_transcript(_paths_of(path), reporter):
             longest = max(longest, len(transcript.messages))
             try:
                 planned = folding.plan(transcript)
@@ -359,6 +337,8 @@ def compact_command(
     max_requests: int | None,
     max_cost: float | None,
     dry_run: bool,
+    report: str | None,
+    samples: int,
     strict: bool,
     as_json: bool,
     **options: Any,
@@ -378,15 +358,22 @@ def compact_command(
     DIR/.foldline/run.json records the options of the run and the outcome of each file. After a kill, Ctrl-C or failed
     summaries, the same command with --resume continues: finished files are kept, and paid summaries are not requested
     again.
+
+    --report FILE writes the figures of the run: outcomes by error, savings, facts without room, the slowest, largest
+    and most lossy, costs.
     """
     if not out:
         raise click.BadParameter("an empty name", param_hint="--out")
     databases = database_sources(database, table, query)
     if not paths and not databases:
         raise click.UsageError("Missing argument 'PATH…', or --database.")
+    if report is None and samples:
+        raise click.UsageError("--samples goes with --report")
     folder = Path(out)
     folding = Folding.of(counter=make_counter(encoding, model, heuristic), **options)
     if dry_run:
+        if report is not None:
+            raise click.UsageError("--dry-run and --report exclude each other")
         predictor = make_predictor(summarizer)
         compactor = folding.compactor(predictor)
         return predict(
@@ -398,88 +385,22 @@ def compact_command(
         repr(folding.counter),
         max_requests=max_requests,
         max_cost=max_cost,
+        with_costs=report is not None,
     )
     recorded = folding.record() | {"summarizer": summarizer, "strict": strict, "compress": compress}
-    run = Compacting(folder, compress, resume=resume, strict=strict, engine=engine, jobs=jobs, as_json=as_json)
-    return run.over(paths, databases, folding, folding.compactor(writer), recorded, cache)
-
-
-# check
-
-
-@_cli.command()
-@_paths_argument
-@click.option("--provider", type=click.Choice(sorted(PROVIDERS)), help="Apply the rules of this API.")
-@click.option("--alternate", is_flag=True, help="User and assistant must alternate, as some chat templates require.")
-@click.option("--single-system", is_flag=True, help="Allow only one system message, as the first message.")
-@click.option(
-    "--no-prefill", is_flag=True, help="The last message must not be the assistant's, as some models require."
-)
-@click.option("--strict", is_flag=True, help="Stop at the first problem.")
-@json_option
-def check(
-    paths: tuple[str, ...],
-    provider: Provider | None,
-    alternate: bool,
-    single_system: bool,
-    no_prefill: bool,
-    strict: bool,
-    as_json: bool,
-) -> int:
-    """Lists problems of files, and what a provider would reject in their messages.
-
-    Without --provider the rules are those of the transcript's own dialect; in pi sessions, calls and results must
-    match.
-    """
-    columns = [Column("path"), Column("id"), Column("format"), Column("messages", "right"), Column("problems", "right")]
-    table = Table(columns, as_json=as_json)
-    with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
-
-        def of_file(problem: Problem) -> None:
-            if as_json:
-                table.add(_verdict(problem.path, None, None, [problem]))
-            reporter.problem(problem)
-
-        for source, transcript in _each(paths, reporter, of_file):
-            judge = provider or PROVIDER_OF_FORMAT.get(transcript.format)
-            options = {"alternate": alternate, "single_system": single_system, "allow_prefill": not no_prefill}
-            problems = _problems(transcript, judge, **options)
-            verdict = _verdict(source.path, transcript, judge, problems)
-            table.add(verdict if as_json else verdict | {"problems": len(problems)})
-            for problem in problems:
-                reporter.problem(replace(problem, path=source.path), transcript.id)
-    table.close()
-    return reporter.exit_code
-
-
-def _verdict(
-    path: str | None, transcript: StoredTranscript | None, judge: str | None, problems: list[Problem]
-) -> dict[str, Any]:
-    """The result for a transcript, or for a file itself."""
-    keys = ("index", "line", "offset", "code", "detail")
-    return {
-        "path": path,
-        "id": transcript and transcript.id,
-        "format": transcript and transcript.format,
-        "provider": judge,
-        "messages": len(transcript.messages) if transcript else 0,
-        "problems": [{key: getattr(problem, key) for key in keys} for problem in problems],
-    }
-
-
-def _problems(transcript: StoredTranscript, provider: Provider | None, **options: bool) -> list[Problem]:
-    try:
-        if provider is not None:
-            return validate(transcript.messages, provider, format=transcript.format, **options)
-        structure = analyze(transcript.messages, format=transcript.format)
-    except FoldlineError as error:
-        detail = f"{error.detail}, at {error.path}" if error.path else error.detail
-        return [Problem(error.index, error.code, detail)]
-    found = []
-    for key, code, detail in (
-        ("orphan_results", "orphan_result", "results without a call"),
-        ("open_calls", "open_call", "calls without a result"),
-    ):
-        counts = Counter(getattr(structure, key))
-        found += [(index, code, f"{detail}: {number}") for index, number in counts.items()]
-    return [Problem(*problem) for problem in sorted(found)]
+    reporting = None
+    if report is not None:
+        recorded["facts"] = True
+        reporting = Reporting(Path(report), samples)
+    run = Compacting(
+        folder,
+        compress,
+        resume=resume,
+        strict=strict,
+        engine=engine,
+        jobs=jobs,
+        as_json=as_json,
+        reporting=reporting,
+    )
+    compactor = folding.compactor(writer, facts=report is not None)
+    return run.over(paths, databases, folding, compactor, recorded, cache)

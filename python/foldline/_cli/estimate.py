@@ -121,7 +121,7 @@ def predict(
     with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
         sources = [*find_sources(paths, reporter.problem), *more]
         output_names(sources, [path for path in paths if path != STDIN and Path(path).is_dir()], out, compress)
-        reporter.files = len(sources)
+        reporter.expect(len(sources), (source.path for source in sources))
         for source in sources:
             with reporter.of_file(source.path):
                 prediction = _predict_file(source, predictor, compactor, reporter)

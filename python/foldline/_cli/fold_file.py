@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import stat
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from foldline._cli.sources import STDIN, DatabaseSource, Source, transcripts
 from foldline._core import READER_KEYS, RECORD_KEYS
 from foldline._util.files import COMPRESSIONS, PRIVATE, Hashing, Outputs, Staged, compressing, make_folder
 from foldline.batch import BatchCompactor, CompactedRow, error_record, json_text
+from foldline.batch.compactor import facts_record
 from foldline.errors import StoreError
 from foldline.reading._rows import NamedRow, read_rows
 from foldline.reading.files import read_stream
@@ -106,7 +108,7 @@ def _output_name(source: Source, compress: str) -> Path:
 # One transcript.
 
 
-def _record(transcript: StoredTranscript, source: Source, row: CompactedRow) -> dict[str, Any]:
+def _record(transcript: StoredTranscript, source: Source, row: CompactedRow, *, with_facts: bool) -> dict[str, Any]:
     """The output record of a transcript."""
     return {
         "id": row.id,
@@ -119,6 +121,7 @@ def _record(transcript: StoredTranscript, source: Source, row: CompactedRow) -> 
         "status": row.status,
         "error": None if row.error is None else error_record(row.error),
         "plan_hash": row.plan_hash,
+        **(facts_record(row) if with_facts else {}),
         "meta": _meta(transcript, source),
     }
 
@@ -186,11 +189,12 @@ def fold_file(
     Raises:
         Stop: In a strict run; nothing is written.
     """
+    started_s = time.perf_counter()
     report = FileReport(source_name(source))
-    problems = FileProblems(reporter, source.path)
     given = None if source.path == STDIN else Input(Path(source.path))
     if given is not None and not given.has_bytes:
         given = None
+    problems = FileProblems(reporter, source.path, *(() if given is None else (given.position,)))
     try:
         output = _folded_output(source, given, out, name, compactor, report, problems, outputs, threads)
         if given is not None:
@@ -199,8 +203,10 @@ def fold_file(
         if given is not None:
             given.abandon()
         raise
-    problems.end()
+    problems.end(report.input_bytes)
     report.problems = problems.problems
+    if compactor.facts:
+        report.seconds = round(time.perf_counter() - started_s, 3)
     return FoldedFile(report, output)
 
 
@@ -323,7 +329,7 @@ def _folded_lines(
             yield transcript.record
             continue
         row = compactor.compact_row(transcript)
-        written = _record(transcript, source, row)
+        written = _record(transcript, source, row, with_facts=compactor.facts)
         report.add(row.status, row.tokens_before, row.tokens_after, len(transcript.messages))
         report.retry += row.retry
         if row.error is not None:

@@ -78,6 +78,10 @@ class Input:
         assert self._file is not None  # noqa: S101 - for the type checker: `has_bytes`
         return io.BufferedReader(_Part(self._file, self._begun.st_size), _SNIFFED_BYTES)
 
+    def position(self) -> int:
+        """How many bytes of a large file were read in order so far."""
+        return 0 if self._hashed is None else self._hashed.position
+
     def end(self) -> tuple[int | None, str | None]:
         """Size and hash of the bytes; None if they are not known. Reads what was not folded, and closes the file."""
         if self._held is not None:
@@ -118,6 +122,11 @@ class _Part(io.RawIOBase):
         self._file = file
         self._size = size
         self._position = 0
+
+    @property
+    def position(self) -> int:
+        """How many bytes were read."""
+        return self._position
 
     def readable(self) -> bool:
         return True

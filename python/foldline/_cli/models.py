@@ -46,7 +46,13 @@ class Price:
 
 
 def make_summarizer(
-    name: str, cache: Path, counter: str, *, max_requests: int | None = None, max_cost: float | None = None
+    name: str,
+    cache: Path,
+    counter: str,
+    *,
+    max_requests: int | None = None,
+    max_cost: float | None = None,
+    with_costs: bool = False,
 ) -> tuple[Summarizer, SummaryCache | None]:
     """The summarizer, and the cache of its paid summaries.
 
@@ -56,6 +62,7 @@ def make_summarizer(
         counter: Name of the counter, part of the cache's identity.
         max_requests: As for `Metered`.
         max_cost: As for `Metered`, in US dollars.
+        with_costs: Whether the cost, if prices are known, and answers from the cache are counted.
 
     Raises:
         click.UsageError: Unknown name, or a missing option.
@@ -77,9 +84,21 @@ def make_summarizer(
     if max_cost is not None:
         price = Price(model_name)
         price(1, 1)
+    elif with_costs:
+        price = known_price(model_name)
     store = SummaryCache(cache)
     metered = Metered(model, store, max_requests=max_requests, max_cost=max_cost, price=price)
-    return CachedSummarizer(Prompted(metered), store, f"{model!r} {counter}"), store
+    return CachedSummarizer(Prompted(metered), store, f"{model!r} {counter}", counts_hits=with_costs), store
+
+
+def known_price(model: str) -> Price | None:
+    """The prices of a model; None if they are not known."""
+    price = Price(model)
+    try:
+        price(1, 1)
+    except click.UsageError:
+        return None
+    return price
 
 
 def make_predictor(name: str) -> Predictor:
@@ -91,12 +110,7 @@ def make_predictor(name: str) -> Predictor:
     _check(name)
     if name == "extractive":
         return Predictor(None, None)
-    price = Price(name.removeprefix(_OPENAI))
-    try:
-        price(1, 1)
-    except click.UsageError:
-        return Predictor(Prompted(_Unasked()), None)
-    return Predictor(Prompted(_Unasked()), price)
+    return Predictor(Prompted(_Unasked()), known_price(name.removeprefix(_OPENAI)))
 
 
 class _Unasked:

@@ -201,6 +201,19 @@ running_options = _all(
             help="Maximum cost of these calls, resumed runs included.",
         ),
         click.option("--dry-run", is_flag=True, help="Show the model requests and their cost; write nothing."),
+        click.option(
+            "--report",
+            type=click.Path(dir_okay=False),
+            metavar="FILE",
+            help="Write figures of the run as JSON, and show them; records get facts and warnings.",
+        ),
+        click.option(
+            "--samples",
+            type=click.IntRange(0),
+            metavar="N",
+            default=0,
+            help="With --report: pages of N transcripts of each outcome, with their texts.",
+        ),
     ]
 )
 
@@ -345,7 +358,7 @@ class Folding:
             **beside_arguments(transcript),
         }
 
-    def compactor(self, summarizer: Summarizer) -> BatchCompactor:
+    def compactor(self, summarizer: Summarizer, *, facts: bool = False) -> BatchCompactor:
         """A compactor with these options."""
         return BatchCompactor(
             self.keep,
@@ -357,6 +370,7 @@ class Folding:
             summary_tokens=self.summary_tokens,
             min_gain_tokens=self.min_gain_tokens,
             thinking=self.thinking,
+            facts=facts,
         )
 
     def record(self) -> dict[str, Any]:

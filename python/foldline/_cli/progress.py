@@ -8,13 +8,14 @@ import sys
 import time
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import click
 
+from foldline._cli.pace import Pace, size_of
 from foldline.errors import FoldlineError
 from foldline.typing import Problem
 
@@ -54,8 +55,8 @@ _DETAILED = 10
 #: Delay of the progress bar; shorter work does not show one.
 _BAR_AFTER_S = 1.0
 
-#: Interval of progress lines without a terminal.
-_LINE_EVERY_S = 30.0
+#: Interval of updates of the bar, and of progress lines without a terminal.
+_DRAW_EVERY_S, _LINE_EVERY_S = 0.1, 30.0
 
 
 class Stop(Exception):
@@ -96,6 +97,8 @@ class FileReport:
     input_sha256: str | None = None
     output_bytes: int | None = None
     output_sha256: str | None = None
+    #: Seconds of folding it, if a report is wanted.
+    seconds: float | None = field(default=None, compare=False)
 
     def add(self, status: str, tokens_before: int | None, tokens_after: int | None, messages: int) -> None:
         """Adds the counts of a written transcript."""
@@ -107,7 +110,8 @@ class FileReport:
 
     def record(self) -> dict[str, Any]:
         """All fields as a dict: counts, longest transcript, summaries to retry, sizes and hashes."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        known = {field.name: getattr(self, field.name) for field in fields(self)}
+        return known if self.seconds is not None else {name: known[name] for name in known if name != "seconds"}
 
 
 def totals(files: Sequence[FileReport]) -> dict[str, int]:
@@ -125,8 +129,11 @@ class ProgressSink(ABC):
         """Reports a problem."""
 
     @abstractmethod
-    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
+    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:
         """Reports progress."""
+
+    def begin(self, path: str) -> None:  # noqa: B027 - most sinks have no use for it
+        """Reports the file in progress."""
 
     def error(self, error: FoldlineError, path: str, transcript: str | None = None) -> None:
         """Reports an error as a problem."""
@@ -155,14 +162,22 @@ class _Shown:
 class FileProblems(ProgressSink):
     """Passes on the first problems of a file in detail, and at its end counts by code: bounds messages and memory.
 
+    Args:
+        sink: Receives problems and progress.
+        path: The file.
+        position: How many bytes of the file were read so far; without it they are not reported.
+
     Attributes:
         problems: All problems of the file.
     """
 
-    def __init__(self, sink: ProgressSink, path: str) -> None:
+    def __init__(self, sink: ProgressSink, path: str, position: Callable[[], int] = lambda: 0) -> None:
         self.problems = 0
         self._sink = sink
         self._shown = _Shown(path)
+        self._position = position
+        self._reported_bytes = 0
+        sink.begin(path)
 
     def problem(self, problem: Problem, transcript: str | None = None) -> None:
         """Reports a problem."""
@@ -170,12 +185,17 @@ class FileProblems(ProgressSink):
         if self._shown.admits(problem):
             self._sink.problem(problem, transcript)
 
-    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
-        """Reports progress."""
-        self._sink.advance(files=files, transcripts=transcripts)
+    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:
+        """Reports progress, with the bytes that were read since."""
+        position = self._position()
+        size_bytes += position - self._reported_bytes
+        self._reported_bytes = position
+        self._sink.advance(files=files, transcripts=transcripts, size_bytes=size_bytes)
 
-    def end(self) -> None:
-        """Reports the number of problems that were not shown."""
+    def end(self, size_bytes: int | None = None) -> None:
+        """Reports the number of problems that were not shown, and the rest of the bytes of the file."""
+        if size_bytes is not None:
+            self._sink.advance(size_bytes=size_bytes - self._reported_bytes)
         for problem in self._shown.rest():
             self._sink.problem(problem)
 
@@ -191,7 +211,10 @@ class Reporter(ProgressSink):
         self._may_draw = sys.stderr is not None and sys.stderr.isatty()
         self._bar: Bar | None = None
         self._task: TaskID | None = None
-        self._counts = [0, 0]
+        self._files = self._transcripts = self._bytes = 0
+        self._bytes_total: int | None = None
+        self._waiting: list[str] | None = None
+        self._current = ""
         self._shown: _Shown | None = None
 
     def __enter__(self) -> Self:
@@ -227,8 +250,10 @@ class Reporter(ProgressSink):
     def of_file(self, path: str) -> Iterator[None]:
         """Within the block, shows the first problems of each code in detail, and at its end the number of others."""
         self._shown = _Shown(path)
+        self._current = path
         try:
             yield
+            self._bytes += size_of([path]) or 0
             for problem in self._shown.rest():
                 self.say(str(problem))
         finally:
@@ -241,42 +266,80 @@ class Reporter(ProgressSink):
         else:
             click.echo(printable(text), err=True)
 
-    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
+    def expect(self, files: int, waiting: Iterable[str]) -> None:
+        """Says how much there is to do: all files, and the paths of those that no earlier run finished."""
+        self.files = files
+        self._waiting = list(waiting)
+
+    def begin(self, path: str) -> None:
+        """Notes the file in progress."""
+        self._current = path
+
+    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:
         """Advances the bar, shown after `_BAR_AFTER_S`. Without a terminal, writes a line per `_LINE_EVERY_S`."""
-        self._counts[0] += files
-        self._counts[1] += transcripts
+        self._files += files
+        self._transcripts += transcripts
+        self._bytes += size_bytes
+        now = time.monotonic()
         if not self._may_draw:
-            now = time.monotonic()
             if now - self._reported_at >= _LINE_EVERY_S:
                 self._reported_at = now
-                done, found = self._counts
-                self.say(f"{done} of {self.files} files, {found} transcripts, {now - self._begun:.0f} s")
+                self.say(self._pace(now).line())
             return
         if self._bar is None:
-            if time.monotonic() - self._begun < _BAR_AFTER_S:
+            if now - self._begun < _BAR_AFTER_S:
                 return
-            self._bar, self._task = _new_bar(self.files)
+            self._bar, self._task = _new_bar()
+            self._reported_at = 0.0
         assert self._task is not None  # noqa: S101 - for the type checker: created with the bar
-        self._bar.update(self._task, completed=self._counts[0], transcripts=self._counts[1])
+        if now - self._reported_at < _DRAW_EVERY_S and self._files < self.files:
+            return
+        self._reported_at = now
+        pace = self._pace(now)
+        current = printable(pace.current)
+        self._bar.update(
+            self._task, completed=pace.share, done=pace.done, rate=pace.rate, eta=pace.eta, current=current
+        )
+
+    def _pace(self, now: float) -> Pace:
+        if self._waiting is not None:  # as late as here: of a million files it takes seconds
+            self._bytes_total, self._waiting = size_of(self._waiting), None
+        return Pace(
+            self.files,
+            self._files,
+            self._transcripts,
+            now - self._begun,
+            self._bytes_total,
+            self._bytes,
+            self._current,
+        )
 
 
-def _new_bar(files: int) -> tuple[Bar, TaskID]:
+def _new_bar() -> tuple[Bar, TaskID]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.table import Column as BarCell
 
+    def cell(name: str) -> TextColumn:
+        return TextColumn("{task.fields[" + name + "]}", markup=False)
+
+    file = TextColumn(
+        "{task.fields[current]}", markup=False, table_column=BarCell(ratio=1, no_wrap=True, overflow="ellipsis")
+    )
     bar = Progress(
-        TextColumn("files"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[transcripts]} transcripts"),
-        TimeElapsedColumn(),
+        BarColumn(20),
+        cell("done"),
+        cell("rate"),
+        cell("eta"),
+        file,
         console=Console(stderr=True),
         transient=True,
+        expand=True,
         redirect_stdout=False,
         redirect_stderr=False,
     )
     bar.start()
-    return bar, bar.add_task("", total=files, transcripts=0)
+    return bar, bar.add_task("", total=1.0, done="", rate="", eta="", current="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ def _on_actors(
     def give(actor: Any) -> None:
         if waiting:
             source = waiting.popleft()
+            reporter.begin(source.path)
             busy[actor.compact.remote(source, names[source])] = (actor, source)
         else:
             ray.kill(actor)
@@ -115,7 +116,7 @@ def _on_actors(
             for problem, transcript in told:
                 reporter.problem(problem, transcript)
             if report is not None:
-                reporter.advance(transcripts=report.transcripts)
+                reporter.advance(transcripts=report.transcripts, size_bytes=report.input_bytes or 0)
                 yield source, report
     finally:
         for actor, _ in busy.values():
@@ -165,5 +166,5 @@ class _Teller(ProgressSink):
         if self._strict:
             raise Stop
 
-    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
+    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:
         """Does nothing: the report contains the counts."""

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import click
 
+from foldline._cli.batch_report import Reporting
 from foldline._cli.fold_file import output_names
 from foldline._cli.progress import COUNTS, Column, FileReport, Reporter, Stop, Table, totals
 from foldline._cli.runs import begun, tell_earlier, tell_resumed
@@ -41,6 +42,7 @@ class Compacting:
         jobs: Files to fold at once. None: the engine's default.
         as_json: Print results as JSON lines.
         command: Name of the command, for the records.
+        reporting: Where a report of the run is written, if one is wanted.
     """
 
     out: Path
@@ -51,6 +53,7 @@ class Compacting:
     jobs: int | None
     as_json: bool
     command: str = "compact"
+    reporting: Reporting | None = None
 
     def over(
         self,
@@ -71,6 +74,7 @@ class Compacting:
         if self.engine == "ray" and importlib.util.find_spec("ray") is None:
             raise click.UsageError("--engine ray needs the package ray: pip install 'foldline[ray]'")
         finished: dict[Source, FileReport] = {}
+        cost: dict[str, float] | None = None
         sources: list[Source] = []
         with Reporter(strict=self.strict) as reporter, contextlib.suppress(Stop):
             sources = [*find_sources(paths, reporter.problem), *databases]
@@ -85,9 +89,9 @@ class Compacting:
                     run.begin(names)
                     if cache is not None:
                         cache.forget_spent()
-                reporter.files = len(sources)
-                tell_resumed(finished, reporter)
                 waiting = [source for source in sources if source not in finished]
+                reporter.expect(len(sources), (source.path for source in waiting))
+                tell_resumed(finished, reporter)
                 if self.engine == "ray":
                     from foldline._cli.ray import compact_all_on_ray
 
@@ -105,6 +109,7 @@ class Compacting:
                     done = [finished[source] for source in sources if source in finished]
                     run.write(done, complete=len(done) == len(sources))
                     if cache is not None:
+                        cost = cache.spent() if self.reporting is not None else None
                         cache.close()
                 tell_earlier(run, names, done, reporter)
         reports = [finished[source] for source in sources if source in finished]
@@ -114,5 +119,15 @@ class Compacting:
         if len(reports) > 1 and not self.as_json:
             table.add({"source": "total"} | totals(reports))
         table.close()
+        if self.reporting is not None:
+            done_files = {source: finished[source] for source in sources if source in finished}
+            self.reporting.write(self.out, done_files, compactor, _whole(cost), as_json=self.as_json)
         folding.check_pins(max((report.longest for report in reports), default=0))
         return reporter.exit_code
+
+
+def _whole(cost: dict[str, float] | None) -> dict[str, float] | None:
+    """What was spent, with zeros for what was not; None without a model."""
+    if cost is None:
+        return None
+    return dict.fromkeys(("requests", "cache_hits", "input_tokens", "output_tokens"), 0.0) | cost

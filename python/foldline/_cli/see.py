@@ -11,8 +11,8 @@ import click
 
 from foldline._cli.options import PATHS, counter_options, json_option, make_counter
 from foldline._cli.progress import Reporter, printable, write_json
-from foldline._cli.sources import find_sources, transcripts
 from foldline._cli.terminal import Screen, short, span
+from foldline._cli.walk import each_transcript
 from foldline._core import TokenCounter
 from foldline.errors import FoldlineError
 from foldline.folding.result import FoldInput, FoldResult
@@ -45,11 +45,7 @@ def _given(encoding: str | None, model: str | None, heuristic: str | None) -> To
 
 def _found(paths: Sequence[str], reporter: Reporter) -> list[tuple[str, StoredTranscript]]:
     """The main conversations of paths."""
-    found = []
-    for source in find_sources(paths, reporter.problem):
-        with reporter.of_file(source.path):
-            found += [(source.path, each) for each in transcripts(source, reporter.problem) if "#" not in each.id]
-    return found
+    return [(source.path, each) for source, each in each_transcript(paths, reporter) if "#" not in each.id]
 
 
 def _program(name: str) -> str:

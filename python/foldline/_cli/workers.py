@@ -165,6 +165,8 @@ class _Crew:
             case "folded":
                 worker.folded += 1
                 self._share()
+                if worker.unfolded:
+                    self._reporter.begin(worker.sources[worker.folded].path)
             case "unwritten":
                 self._reporter.problem(*value)
             case "problem" if not was_told:
@@ -196,6 +198,8 @@ class _Crew:
             if worker.unfolded and not (is_ahead and _is_small(worker.sources[-1])):
                 return
             source = self._waiting.popleft()
+            if not worker.unfolded:
+                self._reporter.begin(source.path)
             worker.sources.append(source)
             with contextlib.suppress(OSError):  # a dead worker is noticed when its pipe is read
                 worker.pipe.send((source, self._names[source]))
@@ -264,7 +268,7 @@ class _Pipe(ProgressSink):
         self._pipe = pipe
         self._lock = lock
         self._strict = strict
-        self._transcripts = 0
+        self._transcripts = self._bytes = 0
 
     def send(self, kind: str, value: object = None) -> None:
         """Sends a message."""
@@ -282,17 +286,18 @@ class _Pipe(ProgressSink):
         if self._strict:
             raise Stop
 
-    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:  # noqa: ARG002 - files are counted by the parent
+    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:  # noqa: ARG002 - files are counted by the parent
         """Sends progress, batched."""
         self._transcripts += transcripts
+        self._bytes += size_bytes
         if self._transcripts >= 64:
             self.emit()
 
     def emit(self) -> None:
         """Sends pending progress."""
-        if self._transcripts:
-            self.send("advance", {"transcripts": self._transcripts})
-            self._transcripts = 0
+        if self._transcripts or self._bytes:
+            self.send("advance", {"transcripts": self._transcripts, "size_bytes": self._bytes})
+            self._transcripts = self._bytes = 0
 
 
 def _work(pipe: Connection, compactor: BatchCompactor, out: Path, strict: bool) -> None:

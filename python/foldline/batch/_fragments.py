@@ -108,6 +108,7 @@ def options_of(compactor: BatchCompactor) -> dict[str, Any]:
         "pins": list(compactor.pins),
         "format": compactor.format,
         "columns": [compactor.id_column, compactor.messages_column],
+        **({"facts": True} if compactor.facts else {}),
     }
 
 

@@ -252,12 +252,17 @@ class CachedSummarizer:
         summarizer: Called on a cache miss.
         cache: The cache.
         identity: Distinguishes this summarizer from others: the model and its options.
+        counts_hits: Whether answers from the cache are counted, as ``cache_hits`` of `SummaryCache.spent`. Each is a
+            write to the disk.
     """
 
-    def __init__(self, summarizer: Summarizer, cache: SummaryCache, identity: str) -> None:
+    def __init__(
+        self, summarizer: Summarizer, cache: SummaryCache, identity: str, *, counts_hits: bool = False
+    ) -> None:
         self.summarizer = summarizer
         self.cache = cache
         self.identity = identity
+        self.counts_hits = counts_hits
 
     def __repr__(self) -> str:
         return f"CachedSummarizer({self.summarizer!r})"
@@ -276,6 +281,8 @@ class CachedSummarizer:
                     with self._room(request.max_tokens) as room:
                         known = self.summarizer.summarize(request)
                         self.cache.put(key, known, room)
+                elif self.counts_hits:
+                    self.cache.spend({}, cache_hits=1)
             return known
         except StoreError as error:
             raise SummaryError(error.detail, code=error.code) from None
@@ -355,7 +362,7 @@ class Metered:
             # A token has at least one byte, so bytes bound the tokens.
             most = sum(len(str(message.get("content", "")).encode("utf-8", "replace")) + 16 for message in messages)
             aside = self._price(most, max_tokens + int(getattr(self.model, "thinking_tokens", 0) or 0))
-        passed = self.cache.spend(self._limits, requests=1, cost=aside)
+        passed = self.cache.spend(self._limits, requests=1, **self._cost(aside))
         if passed is not None:
             raise SummaryError(f"the limit on {passed} is reached", code="spending_limit")
         answer: Completion = self.model.complete(messages, max_tokens=max_tokens, timeout_s=timeout_s, **options)
@@ -364,5 +371,9 @@ class Metered:
         if self._price is not None and read is not None and written is not None:
             back = self._price(read, written) - aside
         with contextlib.suppress(StoreError):  # accounting must not lose a paid answer
-            self.cache.spend({}, cost=back, input_tokens=read or 0, output_tokens=written or 0)
+            self.cache.spend({}, **self._cost(back), input_tokens=read or 0, output_tokens=written or 0)
         return answer
+
+    def _cost(self, amount: float) -> dict[str, float]:
+        """An amount to spend; nothing without prices."""
+        return {} if self._price is None else {"cost": amount}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from foldline import _core
 from foldline._beside import beside_arguments
-from foldline._core import FORMATS, RowFolder, TokenCounter
+from foldline._core import FORMATS, Plan, RowFolder, TokenCounter
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, InternalError, MessageError, SummaryError
 from foldline.folding import FoldResult, compact
@@ -21,6 +21,7 @@ from foldline.summarizers import Extractive, as_summarizer
 from foldline.typing import (
     Action,
     ChatModel,
+    Facts,
     FormatOption,
     StoredTranscript,
     Summarizer,
@@ -31,7 +32,7 @@ from foldline.typing import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BatchCompactor", "CompactedRow", "error_record", "json_text"]
+__all__ = ["BatchCompactor", "CompactedRow", "arrow_record", "error_record", "facts_record", "json_text"]
 
 Status = Literal["folded", "unchanged", "infeasible", "failed"]
 
@@ -51,6 +52,8 @@ class CompactedRow:
         status: ``folded``, ``unchanged``, ``infeasible`` (the budget cannot be met) or ``failed``.
         error: Why it is infeasible or failed; else None.
         plan_hash: Fingerprint of the plan; None without one.
+        facts: The facts that the summary holds and lacks; None without a summary, or if they were not requested.
+        warnings: Code and message of each warning of the plan, if facts were requested.
     """
 
     id: str
@@ -63,6 +66,8 @@ class CompactedRow:
     status: Status = "failed"
     error: FoldlineError | None = None
     plan_hash: str | None = None
+    facts: Facts | None = None
+    warnings: tuple[tuple[str, int | None], ...] = ()
 
     @property
     def retry(self) -> bool:
@@ -90,6 +95,7 @@ class BatchCompactor:
         messages_column: Name of the messages column.
         id_column: Name of the id column. Without it, the name is the id found in the messages value, or the row's index
             in the batch.
+        facts: Whether rows and records have the facts of each summary and the warnings of its plan.
 
     Raises:
         ConfigError: An option is out of range; ``path`` names it.
@@ -118,6 +124,7 @@ class BatchCompactor:
         format: FormatOption = "auto",
         messages_column: str = "messages",
         id_column: str = "id",
+        facts: bool = False,
     ) -> None:
         if format != "auto" and format not in FORMATS:
             raise ConfigError(f"must be auto or one of {', '.join(FORMATS)}", code="bad_format", path="format")
@@ -127,6 +134,7 @@ class BatchCompactor:
         self.messages_column = messages_column
         self.id_column = id_column
         self.pins = tuple(pins)
+        self.facts = facts
         self._options: dict[str, Any] = {
             "context_window": context_window,
             "reserve_tokens": reserve_tokens,
@@ -187,6 +195,7 @@ class BatchCompactor:
             format=self.format,
             threads=threads,
             max_line_bytes=_core.LineScanner().max_line_bytes,  # the same limit as the Python path
+            with_facts=self.facts,
         )
 
     def compact_rows(self, transcripts: Iterable[StoredTranscript]) -> Iterator[CompactedRow]:
@@ -208,19 +217,27 @@ class BatchCompactor:
             raise  # an error of the machine, not of the row
         except Exception as error:  # noqa: BLE001 - a row never ends the others
             return CompactedRow(name, format_, messages, error=InternalError(f"{type(error).__name__} was raised"))
+        row = self._row(name, format_, messages, result)
+        return self._with_facts(row, result) if self.facts else row
+
+    def _row(self, name: str, format: str, messages: list[Any], result: FoldResult) -> CompactedRow:
         before, after = result.tokens_before, result.tokens_after
         planned = result.plan
         if isinstance(planned, Infeasible):
             why = FoldlineError(planned.why, code="infeasible")
-            return CompactedRow(name, format_, messages, None, before, after, None, "infeasible", why)
+            return CompactedRow(name, format, messages, None, before, after, None, "infeasible", why)
         actions, plan_hash = (None, None) if planned is None else (planned.actions, planned.fingerprint)
         if result.error is not None:
-            return CompactedRow(
-                name, format_, messages, None, before, after, actions, "failed", result.error, plan_hash
-            )
+            return CompactedRow(name, format, messages, None, before, after, actions, "failed", result.error, plan_hash)
         status: Status = "folded" if result.changed else "unchanged"
         summary = result.summary or None
-        return CompactedRow(name, format_, result.messages, summary, before, after, actions, status, None, plan_hash)
+        return CompactedRow(name, format, result.messages, summary, before, after, actions, status, None, plan_hash)
+
+    def _with_facts(self, row: CompactedRow, result: FoldResult) -> CompactedRow:
+        """The row with the facts that the fold has checked."""
+        facts = None if row.summary is None or result.evidence is None else result.facts
+        found = result.plan.warnings if isinstance(result.plan, Plan) else ()
+        return replace(row, facts=facts, warnings=tuple(found))
 
     def fold(self, transcript: StoredTranscript, format: FormatOption) -> FoldResult:
         """Folds one transcript as `compact` does; raises what it raises."""
@@ -260,12 +277,12 @@ class BatchCompactor:
             return arrow.Table.from_pylist(rows, schema=schema)
         return arrow.RecordBatch.from_pylist(rows, schema=schema)
 
-    @staticmethod
-    def schema() -> pa.Schema:
+    def schema(self) -> pa.Schema:
         """The schema of the returned batches.
 
         ``id``, ``messages`` (JSON text), ``summary``, ``tokens_before``, ``tokens_after``, ``actions``, ``status``,
-        ``error`` (JSON text with code, detail, index and path) and ``plan_hash``.
+        ``error`` (JSON text with code, detail, index and path) and ``plan_hash``; with facts also ``facts`` and
+        ``warnings``, both JSON text.
         """
         arrow = _pyarrow()
         text, number = arrow.large_string(), arrow.int64()
@@ -280,6 +297,7 @@ class BatchCompactor:
                 arrow.field("status", text, nullable=False),
                 ("error", text),
                 ("plan_hash", text),
+                *((("facts", text), ("warnings", text)) if self.facts else ()),
             ]
         )
 
@@ -316,7 +334,8 @@ class _Named:
 
 
 def arrow_record(row: CompactedRow, messages: str | None) -> dict[str, Any]:
-    """A row with the columns of `BatchCompactor.schema`."""
+    """A row with the columns of `BatchCompactor.schema`; a batch without facts leaves out those of facts."""
+    about = facts_record(row)
     return {
         "id": _storable(row.id),
         "messages": messages,
@@ -327,7 +346,20 @@ def arrow_record(row: CompactedRow, messages: str | None) -> dict[str, Any]:
         "status": row.status,
         "error": None if row.error is None else json_text(error_record(row.error)),
         "plan_hash": row.plan_hash,
+        "facts": None if row.facts is None else _storable(json_text(about["facts"])),
+        "warnings": json_text(about["warnings"]),
     }
+
+
+def facts_record(row: CompactedRow) -> dict[str, Any]:
+    """The facts and warnings of a row as data."""
+    facts = None
+    if row.facts is not None:
+        facts = {
+            name: [{"kind": fact.kind, "text": fact.text, "message": fact.message} for fact in getattr(row.facts, name)]
+            for name in ("kept", "added", "dropped")
+        }
+    return {"facts": facts, "warnings": [{"code": code, "index": index} for code, index in row.warnings]}
 
 
 def error_record(error: FoldlineError) -> dict[str, Any]:
