@@ -2,7 +2,7 @@
 
     .venv/bin/python docs/make_report_picture.py
 
-Needs what the tests marked `browser` need, and Pillow, which reduces the picture to 96 colours.
+Needs what the tests marked `browser` need: `make BROWSER=1 develop`. Pillow reduces the picture to 96 colours.
 """
 
 from __future__ import annotations

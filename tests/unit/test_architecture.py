@@ -309,7 +309,7 @@ MODULES = {
     "config": "",
     "loop": "steps _truncated loop",
     "batch": "compactor _fragments _answers cache ray report",
-    "report": "_texts _view _checks _figures _picture _sections page _audit _context _diff bar",
+    "report": "_texts _view _checks _figures _picture _sections page _sessions _steps _audit _context _diff bar",
     "telemetry": "names otel logs",
     "integrations": """
         _options _codec _folder _langchain_messages langchain openai_agents _pydantic_ai_messages pydantic_ai litellm

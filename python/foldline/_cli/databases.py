@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import json
 import os
 from collections.abc import Iterator
@@ -14,12 +16,13 @@ import click
 from foldline._cli.sources import DatabaseSource, OnProblem
 from foldline.errors import FoldlineError, StoreError
 from foldline.reading import transcript_of
+from foldline.report._sessions import of_rows
 from foldline.typing import Problem, StoredTranscript
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-__all__ = ["database_sources"]
+__all__ = ["database_sources", "session_sources"]
 
 #: Rows fetched at a time; bounds memory.
 _ROWS = 64
@@ -60,6 +63,16 @@ def database_sources(url: str | None, table: str | None, query: str | None) -> l
     return [DatabaseSource(shown, Path(f"{name}.jsonl"), url, table, query, rows)]
 
 
+def session_sources(url: str | None) -> list[DatabaseSource]:
+    """The sessions of foldline in a database, with their compactions.
+
+    Raises:
+        click.UsageError: Those of `database_sources`.
+    """
+    reading = functools.partial(rows, with_compactions=True)
+    return [dataclasses.replace(source, rows=reading) for source in database_sources(url, None, None)]
+
+
 def _file_name(table: str) -> str:
     """A table's name as a file name."""
     return "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in table).lstrip(".") or "table"
@@ -73,7 +86,9 @@ def _parsed(url: str) -> sa.URL:
     return parsed.set(drivername="postgresql+psycopg") if parsed.drivername in ("postgres", "postgresql") else parsed
 
 
-def rows(source: DatabaseSource, on_problem: OnProblem) -> Iterator[StoredTranscript]:
+def rows(
+    source: DatabaseSource, on_problem: OnProblem, *, with_compactions: bool = False
+) -> Iterator[StoredTranscript]:
     """The transcripts of a database, streamed from the server. Read-only.
 
     A row without a transcript is a problem; reading continues with the next one.
@@ -90,7 +105,9 @@ def rows(source: DatabaseSource, on_problem: OnProblem) -> Iterator[StoredTransc
     try:
         with engine.connect() as connection, connection.begin():
             _make_read_only(connection)
-            if source.table is None and source.query is None:
+            if with_compactions:
+                yield from _compacted_sessions(connection, source, on_problem)
+            elif source.table is None and source.query is None:
                 yield from _sessions(connection, source, on_problem)
             else:
                 yield from _rows(connection, source, on_problem)
@@ -163,17 +180,25 @@ def _transcript(value: Any, name: str | None, number: int) -> StoredTranscript:
     return StoredTranscript(found.id if name is None else name, found.format, found.messages, meta)
 
 
-def _sessions(connection: sa.Connection, source: DatabaseSource, on_problem: OnProblem) -> Iterator[StoredTranscript]:
-    """The sessions of `SqlStore` by id, each with every appended message."""
+def _check_schema(connection: sa.Connection) -> None:
     import sqlalchemy as sa
 
-    from foldline.stores._schema import MESSAGES, SCHEMA, VERSION
+    from foldline.stores._schema import SCHEMA, VERSION
 
     if not sa.inspect(connection).has_table(SCHEMA.name):
         raise StoreError("the database has no sessions of foldline; name a --table or a --query", code="missing_table")
     version = connection.execute(sa.select(SCHEMA.c.version)).scalar_one()
     if version > VERSION:
         raise StoreError(f"the tables have version {version}, newer than {VERSION}", code="newer_schema")
+
+
+def _sessions(connection: sa.Connection, source: DatabaseSource, on_problem: OnProblem) -> Iterator[StoredTranscript]:
+    """The sessions of `SqlStore` by id, each with every appended message."""
+    import sqlalchemy as sa
+
+    from foldline.stores._schema import MESSAGES
+
+    _check_schema(connection)
     query = sa.select(MESSAGES.c.session_id, MESSAGES.c.message).order_by(MESSAGES.c.session_id, MESSAGES.c.seq)
     session: str | None = None
     messages: list[Any] = []
@@ -190,6 +215,25 @@ def _sessions(connection: sa.Connection, source: DatabaseSource, on_problem: OnP
             session, messages, number = name, [], number + 1
         messages.append(json.loads(text))
     yield from whole()
+
+
+def _compacted_sessions(
+    connection: sa.Connection, source: DatabaseSource, on_problem: OnProblem
+) -> Iterator[StoredTranscript]:
+    """The sessions of `SqlStore` with their compactions, one at a time."""
+    import sqlalchemy as sa
+
+    from foldline.stores._rows import SessionRows
+    from foldline.stores._schema import SESSIONS
+
+    _check_schema(connection)
+    names = connection.execute(sa.select(SESSIONS.c.id).order_by(SESSIONS.c.id)).scalars().all()
+    for number, name in enumerate(names, 1):
+        stored = SessionRows(connection, str(name))
+        with _reporting(on_problem, f"session {number}", source.path):
+            yield of_rows(str(name), stored.messages(), stored.compactions())
+        for problem in stored.damages.problems():
+            on_problem(dataclasses.replace(problem, path=source.path))
 
 
 @contextlib.contextmanager

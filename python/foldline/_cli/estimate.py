@@ -63,15 +63,15 @@ class Predictor:
 
     def summarize(self, request: SummarizeRequest) -> Completion:
         """Measures the prompt."""
-        told = self.prediction
+        prediction = self.prediction
         if self._writer is None:
             return Extractive().summarize(request)
         read = sum(request.count(message["content"]) for message in self._writer.messages_for(request))
-        told.requests += 1
-        told.input_tokens += read
-        told.output_tokens_at_most += request.max_tokens
+        prediction.requests += 1
+        prediction.input_tokens += read
+        prediction.output_tokens_at_most += request.max_tokens
         if self._price is not None:
-            told.cost_at_most = (told.cost_at_most or 0.0) + self._price(read, request.max_tokens)
+            prediction.cost_at_most = (prediction.cost_at_most or 0.0) + self._price(read, request.max_tokens)
         return Completion("-", model="none")
 
 
@@ -83,21 +83,21 @@ def _predict_file(
     Raises:
         Stop: In a strict run.
     """
-    told = predictor.prediction = Prediction(source_name(source))
+    prediction = predictor.prediction = Prediction(source_name(source))
     if is_parquet(source.path):
-        report = FileReport(told.source)
+        report = FileReport(prediction.source)
         for _ in folded_batches(source.path, compactor, report, reporter):
             pass
-        told.transcripts, told.to_fold = report.transcripts, report.folded
-        return told
+        prediction.transcripts, prediction.to_fold = report.transcripts, report.folded
+        return prediction
     try:
         for row in compactor.compact_rows(transcripts(source, reporter.problem)):
-            told.transcripts += 1
-            told.to_fold += row.status == "folded"
+            prediction.transcripts += 1
+            prediction.to_fold += row.status == "folded"
             reporter.advance(transcripts=1)
     except StoreError as error:
         reporter.problem(Problem(None, error.code, error.detail, error.path))
-    return told
+    return prediction
 
 
 def predict(

@@ -29,7 +29,7 @@ _TRIES = 2
 #: Seconds for killed actors to end, before their temporary files are removed.
 _GRACE_S = 5.0
 
-_Told = list[tuple[Problem, str | None]]
+_Reported = list[tuple[Problem, str | None]]
 
 
 def compact_all_on_ray(
@@ -100,7 +100,7 @@ def _on_actors(
             (done,), _ = ray.wait(list(busy), num_returns=1)
             actor, source = busy.pop(done)
             try:
-                told, report = ray.get(done)
+                problems, report = ray.get(done)
             except ray.exceptions.RayError as error:
                 deaths[source] = deaths.get(source, 0) + 1
                 if deaths[source] < _TRIES:
@@ -113,7 +113,7 @@ def _on_actors(
                     start()
                 continue
             give(actor)
-            for problem, transcript in told:
+            for problem, transcript in problems:
                 reporter.problem(problem, transcript)
             if report is not None:
                 reporter.advance(transcripts=report.transcripts, size_bytes=report.input_bytes or 0)
@@ -142,13 +142,13 @@ class _Worker:
         self._out = out
         self._strict = strict
 
-    def compact(self, source: Source, name: Path) -> tuple[_Told, FileReport | None]:
+    def compact(self, source: Source, name: Path) -> tuple[_Reported, FileReport | None]:
         """The problems of a file and its report; None as report after a stop in a strict run."""
         teller = _Teller(strict=self._strict)
         report = None
         with contextlib.suppress(Stop):
             report = compact_file(source, self._out, name, self._compactor, teller)
-        return teller.told, report
+        return teller.reported, report
 
 
 class _Teller(ProgressSink):
@@ -156,13 +156,13 @@ class _Teller(ProgressSink):
 
     def __init__(self, *, strict: bool) -> None:
         self.problems = 0
-        self.told: _Told = []
+        self.reported: _Reported = []
         self._strict = strict
 
     def problem(self, problem: Problem, transcript: str | None = None) -> None:
         """Collects a problem."""
         self.problems += 1
-        self.told.append((problem, transcript))
+        self.reported.append((problem, transcript))
         if self._strict:
             raise Stop
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
-from foldline._cli.options import PATHS, counter_options, json_option, make_counter
+from foldline._cli.databases import session_sources
+from foldline._cli.options import PATHS, checked_paths, counter_options, json_option, make_counter
 from foldline._cli.progress import Reporter, printable, write_json
 from foldline._cli.terminal import Screen, short, span
 from foldline._cli.walk import each_transcript
 from foldline._core import TokenCounter
-from foldline.errors import FoldlineError
+from foldline.errors import FoldlineError, StoreError
 from foldline.folding.result import FoldInput, FoldResult
 from foldline.report import CATEGORIES, Audit, ContextNow, FoldAudit, audit, context_now, difference, html
-from foldline.report._audit import counter_of, result_of
+from foldline.report._audit import CHECK, counter_of, result_of
 from foldline.report._diff import Difference, Span
 from foldline.typing import Problem, StoredTranscript
 
@@ -29,6 +30,12 @@ _PROGRAMS = {"pi": "pi", "gemini_cli": "Gemini CLI"}
 #: Losses of a finding that are listed without -v.
 _SHOWN = 3
 
+_UNREADABLE = {
+    "encrypted": "its content is encrypted",
+    "no_summary": "no summary was recorded",
+    "no_originals": "what it replaced is not in the file; see foldline diff",
+}
+
 _CODE_WORDS = {
     "request_lost": "requests",
     "constraint_lost": "constraints",
@@ -36,6 +43,7 @@ _CODE_WORDS = {
     "file_changed_lost": "changed files",
     "file_absent": "files",
     "command_lost": "commands",
+    "pin_lost": "pinned messages",
 }
 
 
@@ -43,9 +51,16 @@ def _given(encoding: str | None, model: str | None, heuristic: str | None) -> To
     return make_counter(encoding, model, heuristic) if encoding or model or heuristic else None
 
 
-def _found(paths: Sequence[str], reporter: Reporter) -> list[tuple[str, StoredTranscript]]:
-    """The main conversations of paths."""
-    return [(source.path, each) for source, each in each_transcript(paths, reporter) if "#" not in each.id]
+def _found(
+    paths: Sequence[str], reporter: Reporter, database: str | None = None
+) -> Iterator[tuple[str, StoredTranscript]]:
+    """The main conversations of paths, and the sessions of a database."""
+    try:
+        for source, each in each_transcript(paths, reporter, more=session_sources(database)):
+            if "#" not in each.id:
+                yield source.path, each
+    except StoreError as error:
+        reporter.error(error, error.path or "")
 
 
 def _program(name: str) -> str:
@@ -62,14 +77,24 @@ page_options = (
 )
 
 
+database_option = click.option(
+    "--database", metavar="URL", help="Also read the sessions of foldline in a database, with their compactions."
+)
+
+
 def _with_pages(function: Any) -> Any:
-    for option in reversed(page_options):
+    for option in reversed((database_option, *page_options)):
         function = option(function)
     return function
 
 
+def _check_given(paths: Sequence[str], database: str | None) -> None:
+    if not paths and database is None:
+        raise click.UsageError("Missing argument 'PATH…', or --database.")
+
+
 @click.command("show")
-@click.argument("paths", type=PATHS, nargs=-1, required=True, metavar="PATH…")
+@click.argument("paths", type=PATHS, nargs=-1, metavar="PATH…", callback=checked_paths)
 @counter_options
 @click.option("--context-window", type=click.IntRange(1), metavar="N", help="Context window of the model.")
 @_with_pages
@@ -80,6 +105,7 @@ def show_command(
     model: str | None,
     heuristic: str | None,
     context_window: int | None,
+    database: str | None,
     page: str | None,
     no_content: bool,
     as_json: bool,
@@ -89,9 +115,10 @@ def show_command(
     Tokens are those that the provider reported, where the session recorded them; the categories are counted, by the
     counter of the session's model.
     """
+    _check_given(paths, database)
     counter, screen = _given(encoding, model, heuristic), Screen.here()
     with Reporter() as reporter:
-        for path, transcript in _found(paths, reporter):
+        for path, transcript in _found(paths, reporter, database):
             try:
                 audited = audit(transcript, counter=counter)
                 now = context_now(transcript, counter or counter_of(transcript), context_window)
@@ -179,7 +206,7 @@ def _fold_row(screen: Screen, number: int, fold: FoldAudit) -> str:
 
 
 @click.command("audit")
-@click.argument("paths", type=PATHS, nargs=-1, required=True, metavar="PATH…")
+@click.argument("paths", type=PATHS, nargs=-1, metavar="PATH…", callback=checked_paths)
 @counter_options
 @click.option(
     "--fail-on",
@@ -198,6 +225,7 @@ def audit_command(
     heuristic: str | None,
     fail_on: Literal["lost", "warn", "never"],
     verbose: bool,
+    database: str | None,
     page: str | None,
     no_content: bool,
     as_json: bool,
@@ -207,10 +235,11 @@ def audit_command(
     Exit code 1: a finding at --fail-on, or a compaction that cannot be read. That a file is read again proves no
     forgetting.
     """
+    _check_given(paths, database)
     counter, screen = _given(encoding, model, heuristic), Screen.here()
     failed = False
     with Reporter() as reporter:
-        for path, transcript in _found(paths, reporter):
+        for path, transcript in _found(paths, reporter, database):
             try:
                 audited = audit(transcript, counter=counter)
             except FoldlineError as error:
@@ -236,8 +265,7 @@ def _show_audit(screen: Screen, audited: Audit, fail_on: Literal["lost", "warn",
             f"by {'the agent' if fold.by == 'agent' else 'foldline'}"
         )
         if fold.unreadable:
-            why = "its content is encrypted" if fold.unreadable == "encrypted" else "no summary was recorded"
-            screen.line(f"Cannot be read: {why}")
+            screen.line(f"Cannot be read: {_UNREADABLE[fold.unreadable]}")
             screen.line()
             continue
         counted = f"{fold.tokens_before:,} → {fold.tokens_after:,} tokens ({fold.kind})"
@@ -268,9 +296,10 @@ def _show_audit(screen: Screen, audited: Audit, fail_on: Literal["lost", "warn",
         screen.line()
         worst = ("lost",) if fail_on == "lost" else ("lost", "warn")
         found = sum(bool(each.losses) and each.severity in worst for each in fold.findings)
-        outcome = f"Exit {int(fold.fails(fail_on))}: {found} findings at --fail-on {fail_on}"
-        where = f". All originals are in the file: entries {fold.entries[0]}-{fold.entries[1]}" if fold.entries else ""
-        screen.line(outcome + where)
+        findings = f"{found} finding{'' if found == 1 else 's'}"
+        screen.line(f"Exit {int(fold.fails(fail_on))}: {findings} at --fail-on {fail_on}.")
+        if fold.entries:
+            screen.line(f"All originals are in the file: entries {fold.entries[0]}-{fold.entries[1]}.")
         screen.line()
 
 
@@ -283,7 +312,9 @@ def _head(code: str, fold: FoldAudit, of: int, losses: Sequence[Any]) -> str:
     words = _CODE_WORDS.get(code, "facts")
     if code == "error_open":
         return f"{len(losses)} of {of} {words}: nothing resolved them"
-    return f"{len(losses)} of {of} {words}"
+    checks = sum(loss.note == CHECK for loss in losses)
+    of_these = f", {checks} of them checks" if checks else ""
+    return f"{len(losses)} of {of} {words}{of_these}"
 
 
 def _show_loss(screen: Screen, loss: Any, width: int) -> None:
@@ -291,7 +322,7 @@ def _show_loss(screen: Screen, loss: Any, width: int) -> None:
     if loss.tokens:
         path = screen.cut_start(loss.text, width - 12)
         screen.line(f"    {number:>5}  {loss.tokens:>7,}  {path}")
-    elif loss.note:
+    elif loss.note and loss.note != CHECK:
         path = screen.cut_start(loss.text, width - len(loss.note) - 4)
         screen.line(f"    {number:>5}  {path}   {loss.note}")
     else:
@@ -313,7 +344,7 @@ def diff_command(
     counter = make_counter(encoding, model, heuristic)
     screen = Screen.here()
     with Reporter() as reporter:
-        pair = [_found((path,), reporter) for path in (before, after)]
+        pair = [list(_found((path,), reporter)) for path in (before, after)]
         for path, found in zip((before, after), pair):
             if len(found) != 1:
                 reporter.problem(Problem(None, "not_one", f"{len(found)} conversations, not one", path))

@@ -17,11 +17,18 @@ paths_argument = click.argument("paths", type=PATHS, nargs=-1, required=True, me
 
 
 def each_transcript(
-    paths: Sequence[str], reporter: Reporter, on_problem: OnProblem | None = None
+    paths: Sequence[str],
+    reporter: Reporter,
+    on_problem: OnProblem | None = None,
+    more: Sequence[Source] = (),
 ) -> Iterator[tuple[Source, StoredTranscript]]:
-    """The transcripts of paths, with their sources."""
+    """The transcripts of paths, then those of more sources, with their sources.
+
+    Raises:
+        StoreError: A database cannot be read to its end.
+    """
     on_problem = on_problem or reporter.problem
-    sources = find_sources(paths, on_problem)
+    sources = [*find_sources(paths, on_problem), *more]
     reporter.expect(len(sources), (source.path for source in sources))
     for source in sources:
         with reporter.of_file(source.path):

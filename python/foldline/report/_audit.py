@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from foldline import _core
 from foldline._core import LiveSnapshot, TokenCounter
@@ -16,11 +17,18 @@ from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, UnknownModelError
 from foldline.folding.result import FoldInput, FoldResult
 from foldline.reading import read
-from foldline.typing import Completion, CountKind, StoredCompaction, StoredTranscript
+from foldline.report._sessions import of_store
+from foldline.report._steps import Step, is_own, steps_of, texts_of
+from foldline.typing import Completion, CountKind, StoredTranscript
+
+if TYPE_CHECKING:
+    from foldline.stores.jsonl import JsonlSession
+    from foldline.stores.sql import SqlStore
 
 __all__ = ["CODES", "Audit", "Finding", "FoldAudit", "Loss", "audit", "audits", "counter_of", "result_of"]
 
 Severity: TypeAlias = Literal["lost", "warn"]
+Unreadable: TypeAlias = Literal["encrypted", "no_summary", "no_originals"]
 
 #: Every code with its severity and the kinds of facts that it covers, worst first.
 CODES: dict[str, tuple[Severity, tuple[str, ...]]] = {
@@ -39,7 +47,12 @@ CODES: dict[str, tuple[Severity, tuple[str, ...]]] = {
 _READS = ("read",)
 _CHANGES = ("edited", "written", "created", "moved", "deleted")
 
-_ALL_CHARS = 1 << 30
+#: The answer in a fact of the user, and its least length: shorter words stand in any text.
+_ANSWER = re.compile(r'(?:→ |^Refused: .*)"([^"]+)"$', re.DOTALL)
+_ANSWER_CHARS = 12
+
+#: The note of a lost command that tested or checked something.
+CHECK = "check"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +60,9 @@ class Loss:
     """One thing that a compaction lost, or that cost again.
 
     Attributes:
-        message: Index of its message in the transcript.
+        message: Index of its message in the transcript; of a list whose originals are elsewhere, in these.
         text: The fact, or the path.
-        note: Where it was read again, if it was.
+        note: Where it was read again, if it was; ``"check"`` for a command that tested or checked something.
         tokens: Tokens of reading it again.
     """
 
@@ -94,7 +107,8 @@ class FoldAudit:
         since_tokens: Tokens of the messages since.
         findings: The findings, worst first; those without a loss too.
         entries: The first and last entry of the replaced messages in the file.
-        unreadable: Why it cannot be read: ``"encrypted"``, or ``"no_summary"``.
+        unreadable: Why it cannot be read: ``"encrypted"``, ``"no_summary"``, or ``"no_originals"``: neither the
+            messages that it replaced nor their facts are in the file.
     """
 
     before: int
@@ -110,7 +124,7 @@ class FoldAudit:
     since_tokens: int
     findings: tuple[Finding, ...]
     entries: tuple[int, int] | None = None
-    unreadable: str | None = None
+    unreadable: Unreadable | None = None
 
     def fails(self, severity: Literal["lost", "warn", "never"] = "lost") -> bool:
         """Whether anything is found at a severity, or the compaction cannot be read."""
@@ -146,25 +160,28 @@ class Audit:
 
 
 def audit(
-    source: StoredTranscript | str | os.PathLike[str],
+    source: StoredTranscript | JsonlSession | SqlStore | str | os.PathLike[str],
     *,
     counter: TokenCounter | str | Callable[[str], int] | None = None,
 ) -> Audit:
     """Checks every compaction of a session against the facts of the messages that it replaced.
 
     A fact is lost if the context after the compaction does not hold it: neither the summary nor a message that
-    stayed. That a file is read again proves no forgetting; its tokens are told.
+    stayed. That a file is read again proves no forgetting; the tokens of it are given.
 
     Args:
-        source: The session, or the path of its file.
+        source: The session, its store, or the path of its file.
         counter: Token counter. Default: that of the session's model, else `o200k_base`.
 
     Raises:
         ConfigError: The file holds no session, or several.
+        StoreError: The store cannot be read.
         OSError: The file cannot be read.
     """
     if isinstance(source, StoredTranscript):
         return _audited(source, counter)
+    if not isinstance(source, (str, os.PathLike)):
+        return _audited(of_store(source), counter)
     found = list(audits(Path(source), counter=counter))
     if len(found) != 1:
         raise ConfigError(f"the file holds {len(found)} sessions, not one", code="bad_session", path="source")
@@ -188,14 +205,10 @@ def _audited(transcript: StoredTranscript, counter: TokenCounter | str | Callabl
     known = counter_of(transcript) if counter is None else as_counter(counter)
     prepared = _core.prepare(transcript.messages, known, tools=None, format=transcript.format)
     calls: list[dict[str, Any]] = json.loads(_core.calls(prepared))
-    compactions = list(transcript.compactions) or _own_folds(prepared)
-    folds = []
-    for number, compaction in enumerate(compactions):
-        start = compactions[number - 1].before if number else 0
-        is_last = number + 1 == len(compactions)
-        end = len(prepared) if is_last else compactions[number + 1].before
-        folds.append(_fold(transcript, prepared, calls, compaction, start, end))
-    program = str(transcript.meta.get("session_format", transcript.format))
+    folds = [_fold(transcript, prepared, calls, step) for step in steps_of(transcript, prepared)]
+    if not folds:
+        folds = own_folds(transcript, prepared)
+    program = "foldline" if is_own(transcript) else str(transcript.meta.get("session_format", transcript.format))
     return Audit(transcript.id, program, len(prepared), tuple(folds))
 
 
@@ -208,54 +221,40 @@ def counter_of(transcript: StoredTranscript) -> TokenCounter:
         return TokenCounter("o200k_base")
 
 
-def _own_folds(prepared: LiveSnapshot) -> list[StoredCompaction]:
-    """The library's own folds in a list: their messages are gone, and only what they say of themselves is known."""
-    return [StoredCompaction(index) for index in prepared.summaries()]
-
-
 def _fold(
-    transcript: StoredTranscript,
-    prepared: LiveSnapshot,
-    calls: Sequence[dict[str, Any]],
-    compaction: StoredCompaction,
-    start: int,
-    end: int,
+    transcript: StoredTranscript, prepared: LiveSnapshot, calls: Sequence[dict[str, Any]], step: Step
 ) -> FoldAudit:
-    before = compaction.before
-    outline = _core.outline(prepared, _ALL_CHARS)
+    compaction, counter = step.compaction, prepared.counter
+    outline = texts_of(prepared)
     tokens: list[int] = prepared.per_message.tolist()
-    written = _written(transcript, compaction)
-    first_kept = _first_kept(transcript, compaction, before)
-    summaries = [i for i in _summary_messages(transcript, before) if i < end]
-    kept_texts = [outline[i][1] for i in range(first_kept, before)]
-    text = "\n\n".join([*written, *(outline[i][1] for i in summaries), *kept_texts])
-    counter = prepared.counter
-    after = sum(counter.count(each) for each in written) + sum(tokens[i] for i in summaries)
-    replaced = list(range(start, first_kept))
-    unreadable = None
+    new = _core.prepare(step.new, counter, tools=None, format=transcript.format)
+    of_summary = [*step.written, *texts_of(new), *(outline[i] for i in step.summaries)]
+    text = "\n\n".join([*of_summary, *(outline[i] for i in step.stayed)])
+    after = sum(counter.count(each) for each in step.written)
+    after += sum(new.per_message.tolist()) + sum(tokens[i] for i in step.summaries)
+    replaced = step.replaced
+    unreadable: Unreadable | None = None
     if compaction.is_encrypted:
         unreadable = "encrypted"
     elif not text.strip():
         unreadable = "no_summary"
-    checked = json.loads(prepared.evidence(replaced).check("" if unreadable else text, counter.count))
-    is_own = any(outline[i][1].startswith(_core.SUMMARY_LABEL) for i in summaries)
-    since = range(max([before, *(i + 1 for i in summaries)]), end)
+    checked = _checked(prepared, replaced, "" if unreadable else text)
     findings: tuple[Finding, ...] = ()
     if unreadable is None:
         evidence = json.loads(prepared.evidence(replaced).to_json())
         index_of = {number: index for index, number in enumerate(prepared.numbers()) if number is not None}
-        found = [_lost(code, checked, evidence, calls, since, index_of) for code in CODES]
-        findings = (*(each for each in found if each is not None), *_rereads(calls, range(start, before), since))
-        findings = tuple(sorted(findings, key=lambda each: list(CODES).index(each.code)))
+        found = [_lost(code, checked, evidence, calls, step.since, index_of) for code in CODES]
+        found += [_pins(step, calls, outline, text), *_rereads(calls, set(replaced), step.since)]
+        findings = in_order(each for each in found if each is not None)
     sources = transcript.meta.get("sources")
     entries = None
     if isinstance(sources, list) and replaced and len(sources) == len(prepared):
         of_replaced = [entry for i in replaced for entry in sources[i]]
         entries = (min(of_replaced), max(of_replaced)) if of_replaced else None
     return FoldAudit(
-        before=before,
-        by="foldline" if is_own else "agent",
-        trigger=compaction.trigger,
+        before=step.before,
+        by="foldline" if step.is_own or any(each.startswith(_core.SUMMARY_LABEL) for each in of_summary) else "agent",
+        trigger=compaction.trigger or step.trigger,
         time=compaction.time,
         tokens_before=sum(tokens[i] for i in replaced),
         tokens_after=after,
@@ -263,54 +262,97 @@ def _fold(
         kind=prepared.kind,
         kept=0 if unreadable else len(checked["kept"]),
         lost=0 if unreadable else len(checked["dropped"]),
-        since_tokens=sum(tokens[i] for i in since),
+        since_tokens=sum(tokens[i] for i in step.since),
         findings=findings,
         entries=entries,
         unreadable=unreadable,
     )
 
 
-def _summary_messages(transcript: StoredTranscript, before: int) -> list[int]:
-    """The messages directly after a boundary that are its summary."""
-    known = set(transcript.meta.get("summaries", ()))
+def own_folds(transcript: StoredTranscript, prepared: LiveSnapshot) -> list[FoldAudit]:
+    """Folds of foldline in a list whose replaced messages are elsewhere, such as an output of ``foldline compact``.
+
+    The facts are those that its record reports; without them there is nothing to check.
+    """
+    places = prepared.summaries()
+    meta = transcript.meta
     found = []
-    while before in known:
-        found.append(before)
-        before += 1
+    for number, place in enumerate(places):
+        facts = meta.get("facts") if number + 1 == len(places) and meta.get("status") == "folded" else None
+        tokens = int(prepared.per_message[place])
+        before, findings, counts = 0, list[Finding](), {"kept": 0, "added": 0, "dropped": 0}
+        if isinstance(facts, dict):
+            # What left is what the request lost, and the summary that it gained.
+            before = (meta.get("tokens_before") or 0) - (meta.get("tokens_after") or 0) + tokens
+            counts = {name: len(facts[name]) for name in counts}
+            present = [*facts["kept"], *facts["added"]]
+            for code, (severity, kinds) in CODES.items():
+                lost = [Loss(each["message"], each["text"]) for each in facts["dropped"] if each["kind"] in kinds]
+                of = len(lost) + sum(each["kind"] in kinds for each in present)
+                if of:
+                    findings.append(Finding(code, severity, of, tuple(lost)))
+        found.append(
+            FoldAudit(
+                before=place,
+                by="foldline",
+                trigger=None,
+                time=None,
+                tokens_before=before,
+                tokens_after=tokens,
+                reported_before=None,
+                kind=prepared.kind,
+                kept=counts["kept"] + counts["added"],
+                lost=counts["dropped"],
+                since_tokens=sum(prepared.per_message[place + 1 :].tolist()),
+                findings=tuple(findings),
+                unreadable=None if isinstance(facts, dict) else "no_originals",
+            )
+        )
     return found
 
 
-def _written(transcript: StoredTranscript, compaction: StoredCompaction) -> list[str]:
-    """Texts of the context after a compaction that are no messages: a summary beside them, repeated requests."""
-    found = [compaction.summary] if compaction.summary else []
-    entries = transcript.meta.get("entries")
-    if compaction.entry is None or not isinstance(entries, list):
-        return found
-    payload = entries[compaction.entry].get("payload")
-    if isinstance(payload, dict) and isinstance(payload.get("replacement_history"), list):
-        found += list(_texts_in(payload["replacement_history"]))
-    return found
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings by code, worst first."""
+    order = list(CODES)
+    return tuple(sorted(findings, key=lambda each: order.index(each.code)))
 
 
-def _texts_in(value: Any) -> Iterable[str]:
-    """The texts of provider items."""
-    if isinstance(value, dict):
-        text = value.get("text")
-        if isinstance(text, str):
-            yield text
-        value = value.get("content")
-    if isinstance(value, list):
-        for item in value:
-            yield from _texts_in(item)
+def _pins(step: Step, calls: Sequence[dict[str, Any]], outline: Sequence[str], text: str) -> Finding | None:
+    """Messages that an earlier compaction had pinned, and that are no longer in the context word for word."""
+    # A call without a result stays without being pinned, and may go once its result is there.
+    was_open = {call["message"] for call in calls if call["result"] not in step.carried}
+    pinned = sorted(step.carried - was_open)
+    if not pinned:
+        return None
+    stayed = set(step.stayed)
+    lost = [i for i in pinned if i not in stayed and outline[i] not in text]
+    return Finding("pin_lost", CODES["pin_lost"][0], len(pinned), tuple(Loss(i, outline[i]) for i in lost))
 
 
-def _first_kept(transcript: StoredTranscript, compaction: StoredCompaction, before: int) -> int:
-    """The first message before the boundary that stayed in the context: pi names it."""
-    entries, ids = transcript.meta.get("entries"), transcript.meta.get("entry_ids")
-    if compaction.entry is None or not isinstance(entries, list) or not isinstance(ids, list):
-        return before
-    kept = entries[compaction.entry].get("firstKeptEntryId")
-    return next((i for i, names in enumerate(ids[:before]) if kept in names), before) if kept else before
+def _checked(prepared: LiveSnapshot, replaced: list[int], text: str) -> dict[str, Any]:
+    """The facts of messages that a text holds and lacks.
+
+    An answer of the user is a fact with its question. A text that has the words of the answer holds it, even if it
+    tells the question in other words.
+    """
+    checked: dict[str, Any] = json.loads(prepared.evidence(replaced).check(text, prepared.counter.count))
+    plain = _plain(text)
+    answered = [fact for fact in checked["dropped"] if _is_answered(fact["text"], plain)]
+    checked["dropped"] = [fact for fact in checked["dropped"] if fact not in answered]
+    checked["kept"] = [*checked["kept"], *answered]
+    return checked
+
+
+def _is_answered(fact: str, plain: str) -> bool:
+    """Whether a plain text has the words of an answer, which is the quotation at the end of a fact."""
+    quoted = _ANSWER.search(fact)
+    words = "" if quoted is None else _plain(quoted[1]).rstrip(". ")
+    return len(words) >= _ANSWER_CHARS and words in plain
+
+
+def _plain(text: str) -> str:
+    """A text in small letters, with single spaces and without emphasis."""
+    return " ".join(re.sub(r"[*_`]", "", text).casefold().split())
 
 
 def _lost(
@@ -330,54 +372,56 @@ def _lost(
         resolved = {each["message"] for each in evidence.get("errors", ()) if each["is_resolved"]}
         dropped = [fact for fact in dropped if fact["message"] not in resolved]
     is_file = code in ("file_absent", "file_changed_lost")
+    checks = {each["message"] for each in evidence.get("commands", ()) if each["kind"] in ("check", "test")}
     losses = []
     for fact in dropped:
         note = _read_at(fact["text"], calls, since) if is_file else ""
+        if code == "command_lost" and fact["message"] in checks:
+            note = CHECK
         message = index_of.get(fact["message"]) if fact["message"] is not None else None
         losses.append(Loss(message, fact["text"], note))
+    losses.sort(key=lambda loss: -1 if loss.message is None else loss.message)
     return Finding(code, severity, len(facts), tuple(losses))
 
 
 def result_of(transcript: StoredTranscript, number: int, counter: TokenCounter) -> tuple[FoldResult, StoredTranscript]:
-    """A compaction of a session as the result of a fold, and the messages that it replaced as a transcript."""
-    compaction = transcript.compactions[number]
-    start = transcript.compactions[number - 1].before if number else 0
-    end = compaction.before
-    messages = transcript.messages[start:end]
+    """A compaction of a session as the result of a fold, and the context before it as a transcript."""
+    whole = _core.prepare(transcript.messages, counter, tools=None, format=transcript.format)
+    step = steps_of(transcript, whole)[number]
+    place_of = {i: place for place, i in enumerate(step.context)}
+    messages = [transcript.messages[i] for i in step.context]
     sources = transcript.meta.get("sources")
     meta = dict(transcript.meta)
-    meta["sources"] = sources[start:end] if isinstance(sources, list) else None
-    usage = [dataclasses.replace(each, message=each.message - start) for each in transcript.usage]
-    of_these = tuple(each for each in usage if 0 <= each.message < len(messages))
-    replaced = StoredTranscript(transcript.id, transcript.format, messages, meta, of_these)
+    meta["sources"] = [sources[i] for i in step.context] if isinstance(sources, list) else None
+    usage = tuple(
+        dataclasses.replace(each, message=place_of[each.message])
+        for each in transcript.usage
+        if each.message in place_of
+    )
+    before = StoredTranscript(transcript.id, transcript.format, messages, meta, usage)
     prepared = _core.prepare(messages, counter, tools=None, format=transcript.format)
-    kept = _first_kept(transcript, compaction, end) - start
-    summaries = [transcript.messages[i] for i in _summary_messages(transcript, end)]
-    told = _core.prepare(summaries, counter, tools=None, format=transcript.format)
-    texts = [*_written(transcript, compaction), *(text for _, text, _, _ in _core.outline(told, _ALL_CHARS))]
-    text = "\n\n".join(texts)
-    evidence = json.loads(prepared.evidence(list(range(kept))).check(text, counter.count))
-    tokens: list[int] = prepared.per_message.tolist()
-    new = [*summaries, *messages[kept:]]
-    after = sum(told.per_message.tolist()) + sum(tokens[kept:]) + prepared.overhead
-    if not summaries and text:
-        new = [{"role": "user", "content": text}, *new]
-        after += counter.count(text)
-    stayed = range(kept, len(messages))
+    after = step.messages_after(transcript)
+    new = _core.prepare(after, counter, tools=None, format=transcript.format)
+    stayed = iter(step.stayed)
+    origins = [None if is_new else place_of[next(stayed)] for is_new in step.is_new]
+    text = "\n\n".join(words for words, is_new in zip(texts_of(new), step.is_new) if is_new)
+    replaced = [place_of[i] for i in step.replaced]
+    evidence = _checked(prepared, replaced, text)
+    writer = next((each.model for each in reversed(usage) if each.model), None) or "the agent"
     result = FoldResult(
-        messages=new,
+        messages=after,
         outcome="folded",
-        reason=compaction.trigger or "requested",
+        reason=step.compaction.trigger or "requested",
         tokens_before=prepared.total_tokens,
-        tokens_after=after,
-        sources=(*[None] * (len(new) - len(stayed)), *stayed),
+        tokens_after=sum(new.per_message.tolist()) + prepared.overhead,
+        sources=tuple(origins),
         summary=text,
-        completions=(Completion(text, next((u.model for u in reversed(of_these) if u.model), None) or "the agent"),),
+        completions=(Completion(text, "foldline" if step.is_own else writer),),
         evidence=evidence,
         kind=prepared.kind,
         given=FoldInput(messages, counter, None, transcript.format),
     )
-    return result, replaced
+    return result, before
 
 
 def same_file(a: str, b: str) -> bool:
@@ -395,7 +439,7 @@ def _read_at(path: str, calls: Sequence[dict[str, Any]], since: range) -> str:
     return ""
 
 
-def _rereads(calls: Sequence[dict[str, Any]], replaced: range, since: range) -> list[Finding]:
+def _rereads(calls: Sequence[dict[str, Any]], replaced: set[int], since: range) -> list[Finding]:
     """Files that were read before the compaction and again after it: those that had changed meanwhile apart."""
     known: dict[str, tuple[int, bool]] = {}
     reads = 0

@@ -10,6 +10,7 @@ from foldline import _core
 from foldline._core import TokenCounter
 from foldline.counting import models
 from foldline.errors import UnknownModelError
+from foldline.report._steps import steps_of
 from foldline.typing import CountKind, StoredTranscript
 
 __all__ = ["CATEGORIES", "ContextNow", "context_now"]
@@ -65,12 +66,17 @@ class ContextNow:
 
 
 def context_now(transcript: StoredTranscript, counter: TokenCounter, window: int | None = None) -> ContextNow:
-    """What the context holds now: the messages since the newest compaction. O(text)."""
-    start = transcript.compactions[-1].before if transcript.compactions else 0
-    messages = transcript.messages[start:]
+    """What the context holds now: what the newest compaction left, and the messages since. O(text)."""
+    start, since, after, is_new = 0, 0, list[Any](), list[bool]()
+    if transcript.compactions:
+        whole = _core.prepare(transcript.messages, counter, tools=None, format=transcript.format)
+        step = steps_of(transcript, whole)[-1]
+        since, after, is_new = step.since.start, step.messages_after(transcript), step.is_new
+        start = min([since, *step.stayed, *step.summaries])
+    messages = [*after, *transcript.messages[since:]]
     prepared = _core.prepare(messages, counter, tools=None, format=transcript.format)
     outline = _core.outline(prepared, 80)
-    summaries = {i - start for i in transcript.meta.get("summaries", ()) if i >= start} | set(prepared.summaries())
+    summaries = {i for i, each in enumerate(is_new) if each} | set(prepared.summaries())
     tokens: list[int] = prepared.per_message.tolist()
 
     def counted(chosen: list[int]) -> dict[str, int]:
@@ -91,10 +97,10 @@ def context_now(transcript: StoredTranscript, counter: TokenCounter, window: int
     }
     total = prepared.total_tokens
     found["F"] = max(0, total - sum(found.values()))
-    last = next((each for each in reversed(transcript.usage) if each.message >= start), None)
+    last = next((each for each in reversed(transcript.usage) if each.message >= since), None)
     reported = None if last is None else last.input_tokens + last.output_tokens
     if reported is not None and last is not None:
-        reported += sum(tokens[last.message + 1 - start :])
+        reported += sum(tokens[len(after) + last.message + 1 - since :])
     if reported is not None and reported > total:
         found["o"] = reported - total
     model = next((each.model for each in reversed(transcript.usage) if each.model), None) or counter.model

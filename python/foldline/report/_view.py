@@ -185,13 +185,13 @@ def view_of(
         after = planned.tokens_after
     new = after - (before - sum(tokens)) - sum(after_tokens.values()) if any(fate in "fd" for fate in fates) else 0
     facts = [] if result is None else _facts(result, snapshot, texts)
-    told = {fact.message for fact in facts}
+    with_facts = {fact.message for fact in facts}
     outline = _core.outline(snapshot, _ALL_CHARS if full else DETAIL_CHARS)
     previews, details = [], {}
     for i, (_, text, is_cut, media) in enumerate(outline):
         pictures = f"[{media} media] " if media and texts.content else ""
         previews.append(pictures + texts.line(text[: 4 * PREVIEW_CHARS], PREVIEW_CHARS))
-        if texts.content and (full or i in told) and (len(text) > PREVIEW_CHARS or "\n" in text):
+        if texts.content and (full or i in with_facts) and (len(text) > PREVIEW_CHARS or "\n" in text):
             details[i] = texts.whole(text) + (" …" if is_cut else "")
     return View(
         given=given,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,6 +19,23 @@ __all__ = ["SessionRows", "newest_seq"]
 
 #: Greatest round: the column has 32 bits.
 _MAX_ROUND = 2**31 - 2
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCompaction:
+    """A compaction as it is stored.
+
+    Attributes:
+        before: How many messages were appended before it.
+        time: When it was stored.
+        event: The compaction.
+        fields: Its fields as a session file has them, with ``context``, the context after it.
+    """
+
+    before: int
+    time: str
+    event: CompactionEvent
+    fields: dict[str, Any]
 
 
 class SessionRows:
@@ -37,14 +56,17 @@ class SessionRows:
 
     def messages(self, after: int | None = None) -> list[StoredMessage]:
         """The appended messages in order: all, or those after a sequence number."""
+        return [message for _, message in self._numbered(after)]
+
+    def _numbered(self, after: int | None = None) -> list[tuple[int, StoredMessage]]:
+        """The appended messages with their sequence numbers."""
         query = sa.select(MESSAGES.c.seq, MESSAGES.c.id, MESSAGES.c.message).where(self._is(MESSAGES))
         if after is not None:
             query = query.where(MESSAGES.c.seq > after)
         found = []
         for seq, name, text in self._connection.execute(query.order_by(MESSAGES.c.seq)):
             try:
-                number_of(seq)
-                found.append(StoredMessage(id_of(name), message_of(text)))
+                found.append((number_of(seq), StoredMessage(id_of(name), message_of(text))))
             except DamagedRow as damage:
                 self.damages.add(MESSAGES.name, seq, damage.code)
         return found
@@ -127,6 +149,34 @@ class SessionRows:
             except DamagedRow as damage:
                 self.damages.add(COMPACTIONS.name, seq, damage.code)
         return found
+
+    def compactions(self) -> list[RecordedCompaction]:
+        """All compactions, oldest first, each with its place and the context after it."""
+        numbers = [number for number, _ in self._numbered()]
+        query = sa.select(COMPACTIONS.c.seq, COMPACTIONS.c.event, COMPACTIONS.c.created_at)
+        found = []
+        for seq, text, time in self._connection.execute(query.where(self._is(COMPACTIONS)).order_by(COMPACTIONS.c.seq)):
+            try:
+                fields = object_of(text) | {"context": self._listed(number_of(seq))}
+            except DamagedRow as damage:
+                self.damages.add(COMPACTIONS.name, seq, damage.code)
+                continue
+            found.append(RecordedCompaction(bisect.bisect_left(numbers, seq), time, event_from(fields, 0), fields))
+        return found
+
+    def _listed(self, seq: int) -> list[dict[str, Any]]:
+        """The context after a compaction as a session file lists it: ids, and messages that are new or edited."""
+        query = sa.select(CONTEXTS.c.position, CONTEXTS.c.message_id, CONTEXTS.c.message).where(
+            self._is(CONTEXTS), CONTEXTS.c.compaction_seq == seq
+        )
+        listed = []
+        for position, name, own in self._connection.execute(query.order_by(CONTEXTS.c.position)):
+            try:
+                message = {} if own is None else {"message": message_of(own)}
+                listed.append({"id": str(id_of(name))} | message)
+            except DamagedRow as damage:
+                self.damages.add(CONTEXTS.name, position, damage.code)
+        return listed
 
     def event_of(self, round: int) -> CompactionEvent | None:
         """The compaction of a round, if it is stored and can be read."""

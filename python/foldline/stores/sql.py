@@ -32,7 +32,7 @@ except ImportError:
 
 from foldline.stores._damage import MAX_NUMBER
 from foldline.stores._databases import Database
-from foldline.stores._rows import SessionRows, newest_seq
+from foldline.stores._rows import RecordedCompaction, SessionRows, newest_seq
 from foldline.stores._schema import COMPACTIONS, CONTEXTS, FOLDS, MARKS, MESSAGES, SESSIONS, prepare
 
 __all__ = ["SqlStore"]
@@ -178,6 +178,10 @@ class SqlStore:
     def events(self) -> tuple[CompactionEvent, ...]:
         """All compactions, oldest first."""
         return tuple(self._read(SessionRows.events))
+
+    def compactions(self) -> tuple[RecordedCompaction, ...]:
+        """All compactions, oldest first, each with its place and the context after it. O(the session)."""
+        return tuple(self._read(SessionRows.compactions))
 
     def compacted_ids(self) -> frozenset[int | str]:
         """Ids of all messages marked as compacted: once in the context, but no longer."""
