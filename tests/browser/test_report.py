@@ -260,6 +260,30 @@ def test_hostile_text_is_shown_and_does_nothing(opened: Opened) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
+@pytest.mark.parametrize("width", [320, 390, 768, 1_100])
+def test_nothing_is_wider_than_a_narrow_screen(opened: Opened, shots: Path, width: int) -> None:
+    for name, result in {"usual": usual(), "unchanged": unchanged(), "cleared": cleared()}.items():
+        page = opened(page_of(result), viewport={"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), name
+        if width == 390:
+            page.screenshot(path=shots / f"{name}-narrow.png", full_page=True)
+
+
+def test_the_strip_says_only_what_there_is(opened: Opened) -> None:
+    result = fl.compact(conversation(6), fl.KeepMessages(4), counter="chars/4", summary_tokens=300)
+    page = opened(page_of(result))
+    assert str(page.locator("#aftertext").text_content()) == f"{result.tokens_after:,} tokens: the summary, 4 kept"
+    page.focus("#cut")
+    page.keyboard.press("End")
+    assert re.fullmatch(r"[\d,]+ tokens: the summary", str(page.locator("#aftertext").text_content()))
+
+
+def test_what_the_fold_saves_is_marked_in_the_chart(opened: Opened) -> None:
+    page = opened(page_of(long_one(400)))
+    assert page.locator("#chart .sv").count() == 1
+    assert re.search(r"\$[\d.]+ saved", str(page.locator("#chart").text_content()))
+
+
 def test_a_planted_violation_of_the_policy_is_caught(opened: Opened) -> None:
     html = page_of(usual())
     planted = html.replace(

@@ -77,6 +77,10 @@ class Stop:
     chosen: bool
 
 
+#: Least distance of the lines of the chart at its right edge, for a label between them.
+_LABEL_ROOM = 34
+
+
 @dataclass(frozen=True, slots=True)
 class Chart:
     """The chart of costs: lines, levels and labels."""
@@ -89,6 +93,8 @@ class Chart:
     meets: tuple[float, float] | None
     without_at: tuple[float, float]
     with_at: float
+    saved: str
+    saved_label: tuple[str, float] | None
 
 
 def fact_rows(facts: list[ShownFact]) -> list[FactRow]:
@@ -177,7 +183,7 @@ def _beyond(after: int, folded: int, budget: int | None) -> str:
 def dollars(value: float) -> str:
     """An amount of dollars with as many digits as it needs."""
     sign, amount = "-" if value < 0 else "", abs(value)
-    if amount == 0 or amount >= 10:
+    if amount == 0 or amount >= 1:
         return f"{sign}${amount:,.2f}"
     return f"{sign}${amount:.3f}" if amount >= 0.001 else f"{sign}${amount:.6f}"
 
@@ -218,6 +224,12 @@ def chart_of(cost: Cost) -> Chart:
     pays = "it never pays" if cost.pays_from is None else f"it pays from request {cost.pays_from} on"
     once = cost.rebilled + cost.summary
     without_y, with_y = point(last, cost.without[-1])[1], point(last, cost.with_it[-1])[1]
+    saved, saved_label = "", None
+    if cost.saving > 0 and once / cost.saving < last:
+        crossing = point(once / cost.saving, cost.without[-1] * once / cost.saving / last)
+        saved = f"M{_pair(crossing)}L{right} {without_y}V{with_y}Z"
+        if with_y - without_y >= _LABEL_ROOM:
+            saved_label = (f"{dollars(cost.saved)} saved", (without_y + with_y) / 2 + 8)
     above, below = (without_y - 4, with_y + 14) if without_y <= with_y else (without_y + 14, with_y - 4)
     return Chart(
         title=f"The fold costs {dollars(once)} and saves {dollars(cost.saving)} a request; {pays}.",
@@ -228,6 +240,8 @@ def chart_of(cost: Cost) -> Chart:
         meets=meets,
         without_at=(right - 60, min(max(above + 14, top + 6), bottom - 4)),
         with_at=min(max(below, top + 6), bottom - 4),
+        saved=saved,
+        saved_label=saved_label,
     )
 
 
@@ -250,5 +264,6 @@ def _levels(step: float, highest: float) -> Iterable[float]:
 
 
 def dollars_short(value: float) -> str:
-    """An amount of dollars as a label."""
-    return f"${value:g}" if value < 1_000 else f"${value:,.0f}"
+    """An amount of dollars as a label: whole, or with cents or more."""
+    short = f"{value:g}" if value < 1_000 else f"{value:,.0f}"
+    return f"${value:.2f}" if "." in short and value >= 0.01 and round(value, 2) == value else f"${short}"

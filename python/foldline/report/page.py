@@ -370,8 +370,9 @@ def _cut_label(view: View) -> str:
 def _after_label(view: View) -> str:
     parts = ["the summary"] if view.summary_tokens else []
     parts += [f"{number(view.counted(fate))} {FATES[fate][1]}" for fate in "pcs" if view.counted(fate)]
-    parts.append(f"{number(view.counted('k'))} kept")
-    return f"{number(view.after)} tokens: {', '.join(parts)}"
+    if view.counted("k"):
+        parts.append(f"{number(view.counted('k'))} kept")
+    return f"{number(view.after)} tokens: {', '.join(parts) or 'nothing'}"
 
 
 def _ribbons(view: View, picture: Picture) -> dict[str, str]:

@@ -67,7 +67,8 @@ function draw() {
   set("free", { x: right }); $("free").toggleAttribute("hidden", !isWide);
   $("freen").textContent = fmt(Math.max(D.before - c.after, 0)) + " tokens free";
   const over = D.budget && c.after > D.budget ? `, over the budget by ${fmt(c.after - D.budget)}` : "";
-  $("aftertext").textContent = `${fmt(c.after)} tokens: ${c.summary ? "the summary, " : ""}${pins.length} pinned, ${c.staying - pins.length} kept${over}`;
+  const kept = c.staying - pins.length, parts = [c.summary && "the summary", pins.length && pins.length + " pinned", kept && kept + " kept"];
+  $("aftertext").textContent = `${fmt(c.after)} tokens: ${parts.filter(Boolean).join(", ") || "nothing"}${over}`;
   $("cutlab").replaceChildren(cut < N ? "Cut before message " : "All that may fold", h("b", {}, cut < N ? cut : ""), `: ${fmt(c.folded)} messages fold, ${fmt(c.after)} tokens stay`);
   const slider = $("cut");
   slider.value = P[cut];
