@@ -499,7 +499,9 @@ def test_long_work_shows_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(sys, "stderr", err)
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     assert main(["count", str(path)]) == 1
-    assert "transcripts" in err.getvalue()
+    assert "1 of 1 files, 2 transcripts" in err.getvalue()
+    assert "MB/s" in err.getvalue()
+    assert "0:00 left" in err.getvalue()
     assert f"{path}, line 2, offset " in err.getvalue()
 
 

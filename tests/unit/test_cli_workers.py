@@ -35,7 +35,7 @@ class Told(Reporter):
         if self.strict:
             raise Stop
 
-    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:
+    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
         pass
 
 

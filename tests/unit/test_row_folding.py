@@ -53,7 +53,7 @@ class Told(ProgressSink):
             (problem.line or 0, problem.offset or 0, problem.code, problem.index, problem.detail, transcript)
         )
 
-    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:
+    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
         self.transcripts += transcripts
 
 

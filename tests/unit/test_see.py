@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
@@ -11,6 +12,7 @@ import stat
 import string
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,8 @@ import pytest
 
 import foldline as fl
 from foldline import _core
-from foldline.report._audit import same_file
+from foldline.folding.result import FoldInput
+from foldline.report._audit import result_of, same_file
 from foldline.report._diff import difference
 from foldline.typing import StoredTranscript
 
@@ -271,19 +274,32 @@ def scrambled(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [change(message) for message in messages]
 
 
-def test_a_page_without_content_has_no_text_of_a_message() -> None:
+def page_of_fold(source: StoredTranscript) -> str:
+    folded = fl.compact(source.messages, fl.KeepMessages(4), counter="chars/4", summary_tokens=400)
+    return fl.report.html(folded, transcript=source, content=False)
+
+
+def page_of_plan(source: StoredTranscript) -> str:
+    counter, keep = fl.TokenCounter("chars/4"), fl.KeepMessages(4)
+    planned = fl.plan(source.messages, keep, counter=counter)
+    given = FoldInput(source.messages, counter, keep, source.format)
+    return fl.report.plan_html(planned, given, transcript=source, content=False)
+
+
+def page_of_audit(source: StoredTranscript) -> str:
+    folded, before = result_of(source, 0, fl.TokenCounter("chars/4"))
+    return fl.report.html(folded, transcript=before, content=False)
+
+
+@pytest.mark.parametrize("page", [page_of_fold, page_of_plan, page_of_audit])
+def test_a_page_without_content_has_no_text_of_a_message(page: Callable[[StoredTranscript], str]) -> None:
     source = next(iter(fl.read(DATA / "claude-code-session.jsonl")))
-
-    def page(messages: list[dict[str, Any]]) -> str:
-        folded = fl.compact(messages, fl.KeepMessages(4), counter="chars/4", summary_tokens=400)
-        return fl.report.html(folded, content=False)
-
-    html, other = page(source.messages), page(scrambled(source.messages))
+    html, other = page(source), page(dataclasses.replace(source, messages=scrambled(source.messages)))
     prepared = _core.prepare(source.messages, fl.TokenCounter("chars/4"), tools=None, format=source.format)
     known = {other[i : i + 12] for i in range(len(other) - 11)}
-    told = {html[i : i + 12] for i in range(len(html) - 11)} - known
+    shown = {html[i : i + 12] for i in range(len(html) - 11)} - known
     texts = [text for _, text, _, _ in _core.outline(prepared, 1 << 30)]
-    assert [part for text in texts for i in range(len(text) - 11) if (part := text[i : i + 12]) in told] == []
+    assert [part for text in texts for i in range(len(text) - 11) if (part := text[i : i + 12]) in shown] == []
 
 
 def test_redact_sees_everything_that_is_shown() -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import click
 
 from foldline._beside import system_beside, tools_beside
-from foldline._cli.batch_report import Reporting
 from foldline._cli.check import check_command
 from foldline._cli.databases import database_sources
 from foldline._cli.estimate import predict
@@ -390,6 +389,8 @@ def compact_command(
     recorded = folding.record() | {"summarizer": summarizer, "strict": strict, "compress": compress}
     reporting = None
     if report is not None:
+        from foldline._cli.batch_report import Reporting
+
         recorded["facts"] = True
         reporting = Reporting(Path(report), samples)
     run = Compacting(

@@ -16,7 +16,6 @@ import click
 from foldline._cli.sources import DatabaseSource, OnProblem
 from foldline.errors import FoldlineError, StoreError
 from foldline.reading import transcript_of
-from foldline.report._sessions import of_rows
 from foldline.typing import Problem, StoredTranscript
 
 if TYPE_CHECKING:
@@ -223,6 +222,7 @@ def _compacted_sessions(
     """The sessions of `SqlStore` with their compactions, one at a time."""
     import sqlalchemy as sa
 
+    from foldline.report._sessions import of_rows
     from foldline.stores._rows import SessionRows
     from foldline.stores._schema import SESSIONS
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import click
 
@@ -28,6 +28,7 @@ __all__ = [
     "Column",
     "FileProblems",
     "FileReport",
+    "Position",
     "ProgressSink",
     "Reporter",
     "Stop",
@@ -119,6 +120,14 @@ def totals(files: Sequence[FileReport]) -> dict[str, int]:
     return {key: sum(getattr(report, key) for report in files) for key in COUNTS}
 
 
+#: How many bytes of a file were read so far.
+Position: TypeAlias = "Callable[[], int]"
+
+
+def _nowhere() -> int:
+    return 0
+
+
 class ProgressSink(ABC):
     """Receives problems and progress."""
 
@@ -129,11 +138,14 @@ class ProgressSink(ABC):
         """Reports a problem."""
 
     @abstractmethod
-    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:
+    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
         """Reports progress."""
 
-    def begin(self, path: str) -> None:  # noqa: B027 - most sinks have no use for it
-        """Reports the file in progress."""
+    def begin(self, path: str, position: Position = _nowhere) -> None:  # noqa: B027 - some sinks have no use for it
+        """Notes the file in progress, and how to learn how many of its bytes were read so far."""
+
+    def end(self, size_bytes: int | None) -> None:  # noqa: B027
+        """Notes that the file in progress is done, and its size."""
 
     def error(self, error: FoldlineError, path: str, transcript: str | None = None) -> None:
         """Reports an error as a problem."""
@@ -171,13 +183,11 @@ class FileProblems(ProgressSink):
         problems: All problems of the file.
     """
 
-    def __init__(self, sink: ProgressSink, path: str, position: Callable[[], int] = lambda: 0) -> None:
+    def __init__(self, sink: ProgressSink, path: str, position: Position = _nowhere) -> None:
         self.problems = 0
         self._sink = sink
         self._shown = _Shown(path)
-        self._position = position
-        self._reported_bytes = 0
-        sink.begin(path)
+        sink.begin(path, position)
 
     def problem(self, problem: Problem, transcript: str | None = None) -> None:
         """Reports a problem."""
@@ -185,17 +195,13 @@ class FileProblems(ProgressSink):
         if self._shown.admits(problem):
             self._sink.problem(problem, transcript)
 
-    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:
-        """Reports progress, with the bytes that were read since."""
-        position = self._position()
-        size_bytes += position - self._reported_bytes
-        self._reported_bytes = position
-        self._sink.advance(files=files, transcripts=transcripts, size_bytes=size_bytes)
+    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
+        """Reports progress."""
+        self._sink.advance(files=files, transcripts=transcripts)
 
     def end(self, size_bytes: int | None = None) -> None:
-        """Reports the number of problems that were not shown, and the rest of the bytes of the file."""
-        if size_bytes is not None:
-            self._sink.advance(size_bytes=size_bytes - self._reported_bytes)
+        """Reports the number of problems that were not shown, and the size of the file."""
+        self._sink.end(size_bytes)
         for problem in self._shown.rest():
             self._sink.problem(problem)
 
@@ -214,7 +220,7 @@ class Reporter(ProgressSink):
         self._files = self._transcripts = self._bytes = 0
         self._bytes_total: int | None = None
         self._waiting: list[str] | None = None
-        self._current = ""
+        self._current, self._position = "", _nowhere
         self._shown: _Shown | None = None
 
     def __enter__(self) -> Self:
@@ -271,15 +277,23 @@ class Reporter(ProgressSink):
         self.files = files
         self._waiting = list(waiting)
 
-    def begin(self, path: str) -> None:
+    def begin(self, path: str, position: Position = _nowhere) -> None:
         """Notes the file in progress."""
-        self._current = path
+        self._current, self._position = path, position
 
-    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:
+    def end(self, size_bytes: int | None) -> None:
+        """Notes that the file in progress is done."""
+        self.have_read(size_bytes or 0)
+        self._position = _nowhere
+
+    def have_read(self, size_bytes: int) -> None:
+        """Notes bytes that were read elsewhere."""
+        self._bytes += size_bytes
+
+    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
         """Advances the bar, shown after `_BAR_AFTER_S`. Without a terminal, writes a line per `_LINE_EVERY_S`."""
         self._files += files
         self._transcripts += transcripts
-        self._bytes += size_bytes
         now = time.monotonic()
         if not self._may_draw:
             if now - self._reported_at >= _LINE_EVERY_S:
@@ -310,7 +324,7 @@ class Reporter(ProgressSink):
             self._transcripts,
             now - self._begun,
             self._bytes_total,
-            self._bytes,
+            self._bytes + self._position(),
             self._current,
         )
 

@@ -116,7 +116,8 @@ def _on_actors(
             for problem, transcript in problems:
                 reporter.problem(problem, transcript)
             if report is not None:
-                reporter.advance(transcripts=report.transcripts, size_bytes=report.input_bytes or 0)
+                reporter.have_read(report.input_bytes or 0)
+                reporter.advance(transcripts=report.transcripts)
                 yield source, report
     finally:
         for actor, _ in busy.values():
@@ -166,5 +167,5 @@ class _Teller(ProgressSink):
         if self._strict:
             raise Stop
 
-    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:
+    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
         """Does nothing: the report contains the counts."""

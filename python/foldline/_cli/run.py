@@ -7,11 +7,10 @@ import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from foldline._cli.batch_report import Reporting
 from foldline._cli.fold_file import output_names
 from foldline._cli.progress import COUNTS, Column, FileReport, Reporter, Stop, Table, totals
 from foldline._cli.runs import begun, tell_earlier, tell_resumed
@@ -19,6 +18,9 @@ from foldline._cli.sources import STDIN, Source, find_sources
 from foldline._cli.workers import compact_all
 from foldline.batch import BatchCompactor
 from foldline.batch.cache import SummaryCache
+
+if TYPE_CHECKING:
+    from foldline._cli.batch_report import Reporting
 
 __all__ = ["Compacting"]
 

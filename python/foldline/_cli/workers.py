@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from foldline._cli.finalize import Placing
 from foldline._cli.fold_file import compact_file, fold_file, place_files
-from foldline._cli.progress import FileReport, ProgressSink, Reporter, Stop
+from foldline._cli.progress import FileReport, Position, ProgressSink, Reporter, Stop
 from foldline._cli.sources import STDIN, Source
 from foldline._util.files import Outputs, remove_stale
 from foldline.batch import BatchCompactor
@@ -172,7 +172,9 @@ class _Crew:
             case "problem" if not was_told:
                 self._reporter.problem(*value)
             case "advance" if not was_told:
-                self._reporter.advance(**value)
+                transcripts, size_bytes = value
+                self._reporter.have_read(size_bytes)
+                self._reporter.advance(transcripts=transcripts)
             case "stuck":
                 worker.is_stuck = True
                 worker.process.terminate()
@@ -252,6 +254,10 @@ def _death(source: Source, exitcode: int | None) -> Problem:
 # In the worker.
 
 
+def _nowhere() -> int:
+    return 0
+
+
 class _Pipe(ProgressSink):
     """Sends problems and progress to the parent.
 
@@ -268,7 +274,8 @@ class _Pipe(ProgressSink):
         self._pipe = pipe
         self._lock = lock
         self._strict = strict
-        self._transcripts = self._bytes = 0
+        self._transcripts = self._bytes = self._sent_bytes = 0
+        self._position: Position = _nowhere
 
     def send(self, kind: str, value: object = None) -> None:
         """Sends a message."""
@@ -286,17 +293,28 @@ class _Pipe(ProgressSink):
         if self._strict:
             raise Stop
 
-    def advance(self, *, files: int = 0, transcripts: int = 0, size_bytes: int = 0) -> None:  # noqa: ARG002 - files are counted by the parent
+    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:  # noqa: ARG002 - files are counted by the parent
         """Sends progress, batched."""
         self._transcripts += transcripts
-        self._bytes += size_bytes
         if self._transcripts >= 64:
             self.emit()
 
+    def begin(self, path: str, position: Position = _nowhere) -> None:  # noqa: ARG002 - the parent knows the path
+        """Notes the file in progress."""
+        self._position, self._sent_bytes = position, 0
+
+    def end(self, size_bytes: int | None) -> None:
+        """Notes that the file in progress is done."""
+        self._bytes += (size_bytes or self._sent_bytes) - self._sent_bytes
+        self.begin("")
+
     def emit(self) -> None:
         """Sends pending progress."""
+        position = self._position()
+        self._bytes += position - self._sent_bytes
+        self._sent_bytes = position
         if self._transcripts or self._bytes:
-            self.send("advance", {"transcripts": self._transcripts, "size_bytes": self._bytes})
+            self.send("advance", (self._transcripts, self._bytes))
             self._transcripts = self._bytes = 0
 
 

@@ -17,7 +17,6 @@ from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, UnknownModelError
 from foldline.folding.result import FoldInput, FoldResult
 from foldline.reading import read
-from foldline.report._sessions import of_store
 from foldline.report._steps import Step, is_own, steps_of, texts_of
 from foldline.typing import Completion, CountKind, StoredTranscript
 
@@ -181,6 +180,8 @@ def audit(
     if isinstance(source, StoredTranscript):
         return _audited(source, counter)
     if not isinstance(source, (str, os.PathLike)):
+        from foldline.report._sessions import of_store
+
         return _audited(of_store(source), counter)
     found = list(audits(Path(source), counter=counter))
     if len(found) != 1:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from foldline.reading import read, transcript_of
-from foldline.stores.jsonl import JsonlSession
 from foldline.typing import StoredCompaction, StoredMessage, StoredTranscript
 
 if TYPE_CHECKING:
     from foldline.stores._rows import RecordedCompaction
+    from foldline.stores.jsonl import JsonlSession
     from foldline.stores.sql import SqlStore
 
 __all__ = ["of_rows", "of_store"]
@@ -25,6 +25,8 @@ def of_store(store: JsonlSession | SqlStore) -> StoredTranscript:
         StoreError: The database cannot be read.
         OSError: The file cannot be read.
     """
+    from foldline.stores.jsonl import JsonlSession
+
     if isinstance(store, JsonlSession):
         return next(each for each in read(store.path) if "#" not in each.id)
     return of_rows(store.id, store.history(), store.compactions())
