@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,51 @@ def unchanged() -> fl.FoldResult:
 def cleared() -> fl.FoldResult:
     big = conversation(3, size=400)
     return fl.compact(big, fl.FitTokens(1_400), counter="chars/4", summary_tokens=100)
+
+
+def refused() -> fl.FoldResult:
+    def fail(_: list[Any]) -> str:
+        raise fl.errors.SummaryError("no", code="refused")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fl.errors.FoldlineWarning)
+        return fl.compact(conversation(4), fl.KeepMessages(4), summarizer=fail, counter="chars/4")
+
+
+def impossible() -> fl.FoldResult:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fl.errors.FoldlineWarning)
+        return fl.compact(conversation(4), fl.FitTokens(10), counter="chars/4")
+
+
+def test_a_failed_fold_has_its_code_as_the_one_verdict(opened: Opened, shots: Path) -> None:
+    page = opened(page_of(refused()))
+    page.screenshot(path=shots / "failed-light.png", full_page=True)
+    (verdict,) = page.locator(".chips li").all()
+    assert " ".join(verdict.inner_text().split()) == "× The summary failed, the messages are unchanged refused"
+    # The list is as it was: nothing is folded in the picture, and there is no other cut to try.
+    assert page.locator("#slide, #cut").count() == 0
+    assert str(page.locator("#aftertext").text_content()).endswith("tokens: 16 kept")
+    assert "tokens free" not in text(page, "main")
+    assert violations(page) == []
+    page.locator("#m0").click()
+    assert "before_cut" not in text(page, "#side")
+
+
+def test_an_infeasible_budget_has_its_floor_as_the_one_verdict(opened: Opened) -> None:
+    result = impossible()
+    page = opened(page_of(result))
+    assert page.locator(".chips li").count() == 1
+    verdict = text(page, ".chips")
+    assert isinstance(result.plan, fl.Infeasible)
+    assert verdict.count(f"{result.plan.floor}") == 1
+    assert page.locator("#sum").count() == 0
+    assert violations(page) == []
+
+
+def test_a_short_list_is_as_high_as_its_rows(opened: Opened) -> None:
+    page = opened(page_of(unchanged()))
+    assert page.evaluate("document.getElementById('list').clientHeight") == 8 * 27
 
 
 def test_the_button_changes_between_light_and_dark(opened: Opened) -> None:

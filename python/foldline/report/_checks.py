@@ -104,8 +104,7 @@ def verdicts_of(view: View, checks: Iterable[Check]) -> list[Check]:
 
 
 def _infeasible(infeasible: Infeasible) -> Check:
-    text = f"The budget cannot be met: the least that can be reached is {number(infeasible.floor)}"
-    return Check("bad", text, infeasible.why)
+    return Check("bad", "The budget cannot be met", infeasible.why)
 
 
 def checks_of(view: View) -> list[Check]:

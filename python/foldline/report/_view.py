@@ -116,10 +116,15 @@ class View:
         return any(fate not in "kp" for fate in self.fates)
 
     @property
+    def is_undone(self) -> bool:
+        """Whether the plan folds, but the list is unchanged, since its summary failed."""
+        return self.result is not None and self.plan is not None and self.plan.cut > 0 and not self.folds
+
+    @property
     def cut(self) -> int:
         """The cut; 0 if nothing goes. Without a plan it lies after the last message that is gone."""
         if self.plan is not None:
-            return self.plan.cut
+            return 0 if self.is_undone else self.plan.cut
         return max((i + 1 for i, fate in enumerate(self.fates) if fate in "fd"), default=0)
 
     @property

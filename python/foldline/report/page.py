@@ -220,7 +220,7 @@ def _policy(style: str, script: str) -> str:
 
 def _data(view: View) -> str:
     """The page's data as JSON that no reader of HTML takes for markup. Columns, not objects."""
-    reasons = [] if view.plan is None else view.plan.reasons
+    reasons = [] if view.plan is None or view.is_undone else view.plan.reasons
     codes = list(dict.fromkeys(reasons))
     start = next((i for i, fact in enumerate(view.facts) if fact.state == "d" and fact.message is not None), None)
     if start is None:
@@ -344,7 +344,7 @@ def _writer(view: View, texts: Texts) -> dict[str, str] | None:
     if result is None or not view.summary_tokens:
         return (
             {"before": "Summary of at most ", "name": f"{number(view.summary_tokens)} tokens", "after": ""}
-            if (view.is_plan_only and view.counted("f"))
+            if view.is_plan_only and view.summary_tokens
             else None
         )
     models = ["a function" if "<" in name else name for name in models_of(result)]

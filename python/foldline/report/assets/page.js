@@ -105,6 +105,7 @@ if (D.slides) {
 
 // The list: one height, and only the rows in sight exist.
 const RH = 27, list = $("list"), pad = $("pad"), rows = new Map(), most = D.tokens.reduce((a, b) => Math.max(a, b), 1);
+if (N < 16) list.style.height = Math.max(N, 2) * RH + "px";
 let shown = [], want = "all", query = "", place = new Map();
 function filter() {
   shown = [];
