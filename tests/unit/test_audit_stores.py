@@ -261,6 +261,31 @@ def test_lost_commands_say_how_many_were_checks(shared: Path) -> None:
     assert f"{len(found.losses)} of {found.of} commands, {len(checks)} of them checks" in run("audit", file).stdout
 
 
+#: The codes of the columns of the table in docs/report.md.
+COLUMNS = ("request_lost", "constraint_lost", "error_open", "file_absent", "command_lost")
+
+
+def row_of(audited: fl.report.Audit) -> list[str]:
+    """An audit as a row of the table in docs/report.md."""
+    (fold,) = audited.folds
+    found = {each.code: each for each in fold.findings}
+    counts = [f"{len(found[code].losses)} of {found[code].of}" if code in found else "" for code in COLUMNS]
+    again = [loss for code in ("read_again", "read_superseded") for loss in found[code].losses]
+    reads = f"{len(again)} read{'' if len(again) == 1 else 's'}, {sum(loss.tokens for loss in again):,} tokens"
+    sizes = f"{fold.tokens_before:,} → {fold.tokens_after:,}"
+    name = f"`{audited.id[:8]}`"
+    return [name, sizes, str(fold.kept), str(fold.lost), *counts, reads if again else "none"]
+
+
+def test_the_table_of_recorded_sessions_is_what_the_audit_says(shared: Path) -> None:
+    files = sorted((shared / "claude-code-entire").glob("*.jsonl"))
+    audits = [audited for file in files for audited in fl.report.audits(file) if audited.folds]
+    text = (EXAMPLES.parents[1] / "docs" / "report.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if " → " in line]
+    rows = [row for row in rows if row[0].startswith("`")]
+    assert sorted(rows) == sorted(map(row_of, audits))
+
+
 def test_a_second_compaction_of_pi_replaces_the_tail_of_the_first(tmp_path: Path) -> None:
     def message(name: str, parent: str | None, text: str) -> dict[str, Any]:
         return {"type": "message", "id": name, "parentId": parent, "message": {"role": "user", "content": text}}
