@@ -173,5 +173,5 @@ def test_the_kind_of_a_usage_may_be_any_kind_of_a_count() -> None:
 
     assert COUNT_KINDS == ("exact", "reconstructed", "calibrated", "estimated")
     assert [fl.ContextUsage(3, 1, 2, kind).kind for kind in COUNT_KINDS] == list(COUNT_KINDS)
-    with pytest.raises(fl.errors.ConfigError, match="exact, calibrated, estimated"):
+    with pytest.raises(fl.errors.ConfigError, match="exact, reconstructed, calibrated, estimated"):
         fl.ContextUsage(3, 1, 2, "guessed")

@@ -34,14 +34,14 @@ struct Scratch {
     runs: Runs,
     reached: Reached,
     marked: Vec<u8>,
-    known: [Known; 3],
+    memos: [Memo; 3],
 }
 
 /// A memo of short runs: their bytes and their pieces. A marked run has no zero byte, so that zeros fill its key.
 #[derive(Default)]
-struct Known(Vec<(u128, u32)>);
+struct Memo(Vec<(u128, u32)>);
 
-impl Known {
+impl Memo {
     /// The pieces of a run of at most [`MAX_KNOWN_BYTES`], by `cover` if they are not known.
     #[inline]
     fn get(&mut self, run: &[u8], cover: impl FnOnce() -> u64) -> u64 {
@@ -99,9 +99,9 @@ impl Scratch {
         limit: u64,
         check: Interrupt<'_>,
     ) -> Result<Option<u64>> {
-        let Scratch { runs, reached, marked, known } = self;
+        let Scratch { runs, reached, marked, memos } = self;
         let pieces = Pieces::of(generation);
-        let known = &mut known[generation as usize];
+        let memo = &mut memos[generation as usize];
         runs.part(text);
         let marker = Marker::new(text, runs, generation);
         let mut total = more + u64::from(marker.pays_for_frame());
@@ -131,7 +131,7 @@ impl Scratch {
                     (marked.len() as u64).div_ceil(3)
                 }
                 _ if marked.len() > MAX_KNOWN_BYTES => pieces.cover(marked, reached),
-                _ => known.get(marked, || pieces.cover(marked, reached)),
+                _ => memo.get(marked, || pieces.cover(marked, reached)),
             };
             marked.clear();
             if total > limit {
