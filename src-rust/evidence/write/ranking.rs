@@ -32,7 +32,8 @@ impl PathStyle {
 }
 
 /// Words of a mere consent.
-const NODS: [&str; 92] = [
+const NODS: [&str; 96] = [
+    "a",
     "absolutely",
     "agreed",
     "ahead",
@@ -54,6 +55,7 @@ const NODS: [&str; 92] = [
     "fine",
     "for",
     "gerne",
+    "give",
     "go",
     "good",
     "gracias",
@@ -69,6 +71,7 @@ const NODS: [&str; 92] = [
     "just",
     "k",
     "keep",
+    "lets",
     "lgtm",
     "like",
     "looks",
@@ -104,6 +107,7 @@ const NODS: [&str; 92] = [
     "then",
     "this",
     "to",
+    "try",
     "very",
     "weiter",
     "well",
@@ -221,6 +225,7 @@ mod tests {
             "LGTM",
             "好的",
             "yes, please do that",
+            "yeah, let's give it a try",
             "👍",
         ] {
             assert!(is_nod(text), "{text}");
