@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from collections.abc import Iterator
@@ -44,14 +45,15 @@ class Handler(BaseHTTPRequestHandler):
 
     def _stream(self, said: Any, body: Any) -> None:
         del body
+        number = f"chunk-{next(_NUMBERS)}"
         deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
         if isinstance(said, str):
             deltas += [{"content": word + " "} for word in said.split(" ")]
         else:
             deltas += [{"tool_calls": [{"index": i, **_call(*each)}]} for i, each in enumerate(said)]
-        chunks = [_chunk({"index": 0, "delta": delta, "finish_reason": None}) for delta in deltas]
-        chunks.append(_chunk({"index": 0, "delta": {}, "finish_reason": _reason(said)}))
-        chunks.append({**_chunk(None), "usage": _USAGE})
+        chunks = [_chunk(number, {"index": 0, "delta": delta, "finish_reason": None}) for delta in deltas]
+        chunks.append(_chunk(number, {"index": 0, "delta": {}, "finish_reason": _reason(said)}))
+        chunks.append({**_chunk(number, None), "usage": _USAGE})
         payload = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -59,6 +61,9 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(payload.encode())
 
+
+#: Each answer has an id of its own: frameworks take messages of one id for one message.
+_NUMBERS = itertools.count(1)
 
 _USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
@@ -71,9 +76,9 @@ def _reason(said: Any) -> str:
     return "stop" if isinstance(said, str) else "tool_calls"
 
 
-def _chunk(choice: Any) -> dict[str, Any]:
+def _chunk(number: str, choice: Any) -> dict[str, Any]:
     choices = [] if choice is None else [choice]
-    return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4o", "choices": choices}
+    return {"id": number, "object": "chat.completion.chunk", "created": 1, "model": "gpt-4o", "choices": choices}
 
 
 def _completion(said: Any) -> dict[str, Any]:
@@ -81,7 +86,8 @@ def _completion(said: Any) -> dict[str, Any]:
     if not isinstance(said, str):
         message["tool_calls"] = [_call(*each) for each in said]
     choice = {"index": 0, "message": message, "finish_reason": _reason(said)}
-    return {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-4o", "choices": [choice],
+    number = f"completion-{next(_NUMBERS)}"
+    return {"id": number, "object": "chat.completion", "created": 1, "model": "gpt-4o", "choices": [choice],
             "usage": _USAGE}  # fmt: skip
 
 

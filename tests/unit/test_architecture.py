@@ -313,7 +313,7 @@ MODULES = {
     "telemetry": "names otel logs",
     "integrations": """
         _options _codec _folder _langchain_messages langchain openai_agents _pydantic_ai_messages pydantic_ai litellm
-        google_adk crewai strands
+        google_adk crewai strands _agent_framework_messages agent_framework
     """,
     "_cli": """
         pace progress terminal sources inputs databases parquet restore fold_file estimate models finalize workers ray

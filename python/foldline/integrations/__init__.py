@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from foldline.integrations import (
+        agent_framework,
         crewai,
         google_adk,
         langchain,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "agent_framework",
     "crewai",
     "google_adk",
     "langchain",
