@@ -345,7 +345,7 @@ def test_a_chat_model_of_langchain_is_a_summarizer() -> None:
 # --- Deep agents --------------------------------------------------------------------------------------
 
 
-def test_deep_agents_use_it_instead_of_their_own() -> None:
+def test_deep_agents_use_it_instead_of_their_own(row: Any) -> None:
     from deepagents import create_deep_agent
     from langchain.agents.middleware import AgentMiddleware
 
@@ -368,6 +368,7 @@ def test_deep_agents_use_it_instead_of_their_own() -> None:
     assert calls == []
     assert own
     checks.check(record, window=12_000)
+    row("Deep Agents", "deepagents", record)
 
 
 # --- Twins --------------------------------------------------------------------------------------------

@@ -314,6 +314,7 @@ MODULES = {
     "integrations": """
         _options _codec _folder _langchain_messages langchain openai_agents _pydantic_ai_messages pydantic_ai litellm
         google_adk crewai strands _agent_framework_messages agent_framework
+        _inspect_ai_messages inspect_ai
     """,
     "_cli": """
         pace progress terminal sources inputs databases parquet restore fold_file estimate models finalize workers ray
