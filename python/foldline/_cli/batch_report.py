@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -116,7 +115,8 @@ class Reporting:
 
 
 def _file_name(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "_", name)[:60].strip(".") or "transcript"
+    safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in name[:60])
+    return safe.strip(".") or "transcript"
 
 
 def show(screen: Screen, figures: Mapping[str, Any]) -> None:

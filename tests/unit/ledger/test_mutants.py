@@ -90,7 +90,7 @@ MUTANTS = [
     ("T9", "foldline.stores.sql", "SqlStore._save", "if event.round <= stored_rows.last_round():", "if False:"),
     ("T9", "foldline.stores.sql", "SqlStore._save", "if stored is not None and", "if False and"),
     ("T9", "foldline.stores.sql", "SqlStore._mark", "if str(each.id) not in after", "if False"),
-    ("T9", "foldline.stores._rows", "SessionRows.messages", "MESSAGES.c.seq > after", "MESSAGES.c.seq > after + 1"),
+    ("T9", "foldline.stores._rows", "SessionRows._numbered", "MESSAGES.c.seq > after", "MESSAGES.c.seq > after + 1"),
     ("T10", "foldline.stores._tree", "SessionTree._fold", "context.round = told if", "context.round = 0 if"),
     ("T10", "foldline.stores.sql", "SqlStore._save", "round=event.round,", "round=1,"),
     ("T11", "foldline.presets", "_Trimmed._trimmed", "self._clear.run(request.messages, asked)", "request"),
