@@ -353,7 +353,7 @@ def _is_answered(fact: str, plain: str) -> bool:
 
 def _plain(text: str) -> str:
     """A text in small letters, with single spaces and without emphasis."""
-    return " ".join(re.sub(r"[*_`]", "", text).casefold().split())
+    return " ".join(text.translate(_MARKUP).casefold().split())
 
 
 def _lost(

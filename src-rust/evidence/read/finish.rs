@@ -7,13 +7,14 @@ use super::closing::Errors;
 use super::collect::{Collector, MAX_ITEMS, newest, push, without_repetitions};
 use super::files::{Files, common_root, is_scratch};
 use super::flat::line_of;
+use super::pending::is_settled;
 use super::pending::last_step::last_step;
 use super::runs::{Call, Commands};
 use super::said::is_same_matter;
 use crate::evidence::language::normal::folded;
 use crate::evidence::language::normal::{is_filler, normal, stem, words};
 use crate::evidence::text::{escape_section_tags, has_word, one_line, sentences};
-use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, FileOp, FileTouched, Note};
+use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, FileOp, FileTouched, Note, Task};
 
 /// Longest text of a call with its result.
 const MAX_CALL_CHARS: usize = 300;
@@ -50,6 +51,7 @@ impl Collector<'_> {
         let passing = commands.runs.iter().filter(|run| run.kind >= CommandKind::Check);
         let last_passing =
             passing.filter(|run| run.outcome == CommandStatus::Succeeded).map(|run| run.message).max();
+        settle_tasks(&mut found, last_passing);
         let (steps, progress, announced) = self.pending.finish(&found.files, last_passing);
         found.steps = steps;
         let request = found.requests.iter().map(|note| note.message).max();
@@ -165,6 +167,16 @@ impl Collector<'_> {
     }
 }
 
+/// Tasks that name files which have all been changed and checked since are done, though the list is older.
+fn settle_tasks(found: &mut Evidence, last_passing: Option<usize>) {
+    let files = &found.files;
+    let settled = |task: &Task| is_settled(files, &task.text, task.message, last_passing) == Some(true);
+    let (done, open): (Vec<Task>, Vec<Task>) =
+        std::mem::take(&mut found.tasks).into_iter().partition(settled);
+    found.tasks = open;
+    found.done.extend(done.into_iter().map(|task| Note::new(task.message, task.text)));
+}
+
 fn rest_of(pieces: &[String]) -> String {
     pieces.iter().skip(1).map(|piece| format!(", {piece}")).collect()
 }
@@ -271,7 +283,13 @@ fn below_root(found: &mut Evidence) {
 }
 
 /// Words after which a sentence says what does not hold.
-const NEGATIONS: [&str; 14] = [
+const NEGATIONS: [&str; 20] = [
+    "不要用",
+    "别用",
+    "不用",
+    "先别",
+    "不要",
+    "不是",
     "don't",
     "do not",
     "dont",
@@ -288,9 +306,15 @@ const NEGATIONS: [&str; 14] = [
     "statt",
 ];
 /// A prohibition with such a word ends with a later order.
-const FOR_NOW: [&str; 8] = ["yet", "until", "before", "for now", "wait", "hold off", "first", "not now"];
+const FOR_NOW: [&str; 11] =
+    ["yet", "until", "before", "for now", "wait", "hold off", "first", "not now", "先别", "先不要", "暂时不"];
 /// Marks of a sentence that overrules an earlier one.
-const OVERRULING: [&str; 12] = [
+const OVERRULING: [&str; 17] = [
+    "不要用",
+    "改成",
+    "改用",
+    "换成",
+    "不是",
     "after all",
     "instead",
     "no longer",
@@ -307,20 +331,8 @@ const OVERRULING: [&str; 12] = [
 
 /// The telling words after a negation: what does not hold.
 fn negated(lower: &str) -> Vec<String> {
-    let Some(at) = NEGATIONS
-        .iter()
-        .flat_map(|word| lower.match_indices(word).map(move |(at, _)| (at, word.len())))
-        .filter(|(at, len)| {
-            let before = lower[..*at].chars().next_back();
-            let after = lower[at + len..].chars().next();
-            [before, after].iter().all(|c| c.is_none_or(|c| !c.is_ascii_alphanumeric()))
-        })
-        .min()
-        .map(|(at, len)| at + len)
-    else {
-        return Vec::new();
-    };
-    let rest = lower[at..].split([',', ';', '.', ':']).next().unwrap_or("");
+    let Some((_, at)) = negation(lower) else { return Vec::new() };
+    let rest = lower[at..].split([',', ';', '.', ':', '，', '；', '。']).next().unwrap_or("");
     let normal = normal(rest);
     let found = words(&normal).map(|(_, word)| stem(word).into_owned());
     found
@@ -333,27 +345,28 @@ fn negated(lower: &str) -> Vec<String> {
         .collect()
 }
 
+/// Where the first negation begins and ends.
+fn negation(lower: &str) -> Option<(usize, usize)> {
+    NEGATIONS
+        .iter()
+        .flat_map(|word| lower.match_indices(word).map(move |(at, _)| (at, word.len())))
+        .filter(|(at, len)| {
+            let before = lower[..*at].chars().next_back();
+            let after = lower[at + len..].chars().next();
+            [before, after].iter().all(|c| c.is_none_or(|c| !c.is_ascii_alphanumeric()))
+        })
+        .min_by_key(|(at, len)| (*at, std::cmp::Reverse(*len)))
+        .map(|(at, len)| (at, at + len))
+}
+
 /// Rules that a later word of the user ends: a prohibition for now whose matter is ordered later, a wish that is
 /// overruled.
 fn replace(found: &mut Evidence) {
-    let later: Vec<(usize, Wish)> = found
-        .requests
-        .iter()
-        .rev()
-        .take(MAX_COMPARED)
-        .flat_map(|note| sentences(&note.text).take(12).map(|sentence| (note.message, sentence)))
-        .map(|(message, sentence)| (message, Wish::of(&folded(sentence))))
-        .collect();
-    let ends = |note: &Note| {
-        let lower = folded(&note.text);
-        if !FOR_NOW.iter().any(|word| has_word(&lower, word)) {
-            return false;
-        }
-        let matter = negated(&lower);
-        let Some(verb) = matter.first() else { return false };
-        later.iter().any(|(message, wish)| *message > note.message && wish.words.contains(verb))
-    };
-    found.constraints.retain(|note| !ends(note));
+    let wishes = wishes(found);
+    let ended: Vec<bool> =
+        found.constraints.iter().map(|note| ended_by(&wishes, note.message, &note.text).is_some()).collect();
+    let mut ended = ended.into_iter();
+    found.constraints.retain(|_| !ended.next().unwrap_or(false));
     let overruling: Vec<(usize, Vec<String>)> =
         overruling(found).map(|(note, words)| (note.message, words)).collect();
     let is_overruled = |note: &Note| {
@@ -374,6 +387,32 @@ fn replace(found: &mut Evidence) {
     found.corrections.retain(|note| !is_older(note));
 }
 
+/// What the user wishes, sentence by sentence, the newest requests first.
+fn wishes(found: &Evidence) -> Vec<(&Note, Wish)> {
+    found
+        .requests
+        .iter()
+        .rev()
+        .take(MAX_COMPARED)
+        .flat_map(|note| sentences(&note.text).take(12).map(move |sentence| (note, sentence)))
+        .map(|(note, sentence)| (note, Wish::of(&folded(sentence))))
+        .collect()
+}
+
+/// The later request that orders what a sentence prohibits for now: "don't commit yet" ends with "commit it".
+fn ended_by<'e>(wishes: &[(&'e Note, Wish)], message: usize, sentence: &str) -> Option<&'e Note> {
+    let lower = folded(sentence);
+    if !FOR_NOW.iter().any(|word| has_word(&lower, word)) {
+        return None;
+    }
+    let matter = negated(&lower);
+    let verb = matter.first()?;
+    wishes
+        .iter()
+        .find(|(note, wish)| note.message > message && wish.words.contains(verb))
+        .map(|(note, _)| *note)
+}
+
 /// The user's sentences that overrule earlier ones, with what they negate.
 fn overruling(found: &Evidence) -> impl Iterator<Item = (&Note, Vec<String>)> {
     let all = found.corrections.iter().chain(&found.constraints).rev().take(MAX_COMPARED);
@@ -385,17 +424,14 @@ fn overruling(found: &Evidence) -> impl Iterator<Item = (&Note, Vec<String>)> {
     })
 }
 
-/// The words of a sentence that denies nothing; none of one that does.
+/// The words of a sentence before what it denies.
 struct Wish {
     words: Vec<String>,
 }
 
 impl Wish {
     fn of(lower: &str) -> Wish {
-        if !negated(lower).is_empty() {
-            return Wish { words: Vec::new() };
-        }
-        let normal = normal(lower);
+        let normal = normal(negation(lower).map_or(lower, |(at, _)| &lower[..at]));
         Wish { words: words(&normal).map(|(_, word)| stem(word).into_owned()).collect() }
     }
 
@@ -410,18 +446,17 @@ impl Wish {
 fn overruled(found: &Evidence) -> Vec<(usize, String, Note)> {
     let mut parts: Vec<(usize, String, Note)> = Vec::new();
     let later: Vec<(&Note, Vec<String>)> = overruling(found).collect();
+    let wishes = wishes(found);
     for (at, request) in found.requests.iter().enumerate() {
         let after: Vec<_> = later.iter().filter(|(note, _)| note.message > request.message).collect();
-        if after.is_empty() {
-            continue;
-        }
         for sentence in sentences(&request.text).take(40) {
             let wish = Wish::of(&folded(sentence));
-            let by = after.iter().find(|(_, denied)| wish.contradicts(denied));
-            if let Some((note, _)) = by
+            let by = after.iter().find(|(_, denied)| wish.contradicts(denied)).map(|(note, _)| *note);
+            let by = by.or_else(|| ended_by(&wishes, request.message, sentence));
+            if let Some(note) = by
                 && parts.len() < MAX_ITEMS
             {
-                parts.push((at, sentence.to_owned(), (*note).clone()));
+                parts.push((at, sentence.to_owned(), note.clone()));
             }
         }
     }

@@ -225,7 +225,12 @@ fn reports_failure(line: &str) -> bool {
         lower.match_indices(word).any(|(at, _)| {
             let count = lower[..at].trim_end();
             let digits = count.len() - count.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-            digits > 0 && !count[count.len() - digits..].bytes().all(|b| b == b'0')
+            let before = &count[count.len() - digits..];
+            // `Failures: 2`, where the number before belongs to another word.
+            let after = lower[at + word.len()..].strip_prefix(':').map_or("", str::trim_start);
+            let after = &after[..after.bytes().take_while(u8::is_ascii_digit).count()];
+            let is_some = |digits: &str| !digits.is_empty() && !digits.bytes().all(|b| b == b'0');
+            if after.is_empty() { is_some(before) } else { is_some(after) }
         })
     })
 }

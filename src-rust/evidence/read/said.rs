@@ -122,6 +122,7 @@ impl Collector<'_> {
         let said = cues::said(&rules);
         self.demands(i, &rules, &said, is_answer);
         for sentence in said.iter().filter(|said| said.drops()) {
+            self.tasks.drop_by(sentence.sentence);
             self.calls.push(Call::new(i, "", CallIntent::Dropped(sentence.sentence.to_owned())));
         }
     }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use crate::evidence::language::steps::telling;
 use crate::evidence::text::{escape_section_tags, one_line};
 use crate::evidence::{Note, Task, TaskStatus};
 
@@ -67,6 +68,19 @@ impl TaskList {
         self.tasks.push(Task { message, text, status });
     }
 
+    /// The user drops something: the open tasks that name it.
+    pub(super) fn drop_by(&mut self, words: &str) {
+        let said = telling(words);
+        let is_named = |task: &Task| {
+            let own = telling(&task.text);
+            said.iter().any(|word| word.len() > 4 && own.contains(word))
+        };
+        self.tasks
+            .iter_mut()
+            .filter(|task| task.status != TaskStatus::Completed && is_named(task))
+            .for_each(|task| task.text.clear());
+    }
+
     /// The open tasks, and notes of the completed ones.
     pub(super) fn finish(self) -> (Vec<Task>, Vec<Note>) {
         let mut newest: HashMap<&str, usize> = HashMap::new();
@@ -101,6 +115,16 @@ mod tests {
         let (open, completed) = list.finish();
         assert_eq!(open, [Task { message: 9, text: "c".into(), status: TaskStatus::InProgress }]);
         assert_eq!(completed, [Note::new(5, "a")]);
+    }
+
+    #[test]
+    fn what_the_user_drops_is_no_task() {
+        let mut list = TaskList::default();
+        let tasks = ["Storybook story with a long list", "Playwright test"];
+        list.replace(1, tasks.map(|text| (text.into(), TaskStatus::Pending)).into());
+        list.drop_by("and skip the storybook thing");
+        let (open, _) = list.finish();
+        assert_eq!(open.iter().map(|task| &*task.text).collect::<Vec<_>>(), ["Playwright test"]);
     }
 
     #[test]

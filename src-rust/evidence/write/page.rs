@@ -10,7 +10,7 @@ use super::form::Part;
 use super::ranking::{is_exploration, is_nod};
 use super::shelf::worth_running;
 use crate::evidence::commands::spelling::without_stderr_redirection;
-use crate::evidence::language::steps::is_same_step;
+use crate::evidence::language::steps::{is_same_step, telling};
 use crate::evidence::language::table::has_noun;
 use crate::evidence::read::files::is_scratch;
 use crate::evidence::text::{one_line, sentences};
@@ -336,9 +336,23 @@ fn state(evidence: &Evidence) -> Vec<Item> {
     let is_fact = |note: &&Note| note.text.starts_with("Steps 1 to ") || note.text == "Step 1 is done";
     evidence.done.iter().filter(is_fact).for_each(|note| add(1, 0, note.text.clone()));
     let done = evidence.done.iter().enumerate().filter(|(_, note)| !is_fact(note));
+    let open: Vec<Vec<String>> = evidence
+        .errors
+        .iter()
+        .filter(|error| !error.is_resolved)
+        .map(|error| telling(&format!("{} {}", error.subject, error.text)))
+        .take(MAX_STEPS)
+        .collect();
+    // The agent's word does not close an error.
+    let is_said = |note: &Note| {
+        let words = telling(&note.text);
+        !note.text.starts_with("$ ")
+            && open.iter().any(|error| words.iter().any(|word| word.len() > 3 && error.contains(word)))
+    };
     let mut other: Vec<(usize, u64, String)> = done
         .map(|(at, note)| {
-            (note.message, 4 + at as u64, format!("{}{}", spaced(&cited(evidence, note)), note.text))
+            let end = if is_said(note) { " (said, not checked)" } else { "" };
+            (note.message, 4 + at as u64, format!("{}{}{end}", spaced(&cited(evidence, note)), note.text))
         })
         .collect();
     other.extend(evidence.findings.iter().enumerate().map(|(at, note)| {

@@ -138,19 +138,9 @@ impl Pending {
         last_passing: Option<usize>,
     ) -> (Vec<Step>, Option<Note>, Option<Note>) {
         for item in self.items.iter_mut().filter(|item| !item.is_done) {
-            let paths = paths_in(&item.text);
-            let changes: Vec<Option<Change>> =
-                paths.iter().map(|path| changed_after(files, path, item.message)).collect();
-            if paths.is_empty() || changes.iter().any(Option::is_none) {
-                continue;
+            if let Some(is_done) = is_settled(files, &item.text, item.message, last_passing) {
+                (item.is_done, item.is_current) = (is_done, !is_done);
             }
-            let is_settled = |change: &Change| {
-                change.is_deleted
-                    || change.is_prose
-                    || last_passing.is_some_and(|passing| passing > change.message)
-            };
-            item.is_done = changes.iter().flatten().all(is_settled);
-            item.is_current = !item.is_done;
         }
         let numbers: Vec<u32> = self
             .items
@@ -183,6 +173,23 @@ impl Pending {
         let open = self.items.into_iter().filter(|item| !item.is_done).map(step).collect();
         (open, progress, self.now)
     }
+}
+
+/// Whether the files that a step names have been checked since they were changed; `None` if it names none, or not all
+/// have been changed after `message`.
+pub(super) fn is_settled(
+    files: &[FileTouched],
+    text: &str,
+    message: usize,
+    last_passing: Option<usize>,
+) -> Option<bool> {
+    let paths = paths_in(text);
+    let changes: Vec<Change> =
+        paths.iter().map(|path| changed_after(files, path, message)).collect::<Option<_>>()?;
+    let is_checked = |change: &Change| {
+        change.is_deleted || change.is_prose || last_passing.is_some_and(|passing| passing > change.message)
+    };
+    (!changes.is_empty()).then(|| changes.iter().all(is_checked))
 }
 
 struct Change {
