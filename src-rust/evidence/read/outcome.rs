@@ -237,8 +237,9 @@ fn reports_failure(line: &str) -> bool {
 
 /// Whether a line looks like an error report.
 fn is_error_line(line: &str) -> bool {
-    const OPENINGS: [&str; 16] = [
+    const OPENINGS: [&str; 17] = [
         "error:",
+        "e: file:",
         "error[",
         "fatal:",
         "panic:",
@@ -275,6 +276,7 @@ fn is_error_line(line: &str) -> bool {
 
 /// `ValueError: …`, `java.lang.IllegalStateException: …`.
 fn is_exception(line: &str) -> bool {
+    let line = line.strip_prefix("> ").unwrap_or(line);
     let Some((name, _)) = line.split_once(": ") else { return false };
     (name.ends_with("Error") || name.ends_with("Exception"))
         && name.len() > 5
