@@ -308,3 +308,27 @@ def test_a_second_compaction_of_pi_replaces_the_tail_of_the_first(tmp_path: Path
     assert not losses(first, "constraint_lost")
     assert losses(second, "constraint_lost") == [1]
     assert losses(second, "pin_lost") is None
+
+
+@pytest.mark.parametrize(
+    ("summary", "lost"),
+    [
+        ("The user asked for the invoices: **integers in `cents`,\nsigned everywhere**, and nothing else.", False),
+        ("The user asked for the invoices, stored as numbers.", True),
+    ],
+)
+def test_an_answer_that_the_summary_tells_in_another_sentence_is_not_lost(
+    store: Store, summary: str, lost: bool
+) -> None:
+    store.extend(
+        [
+            {"role": "user", "content": "Write the module for invoices, please."},
+            {"role": "assistant", "content": "How shall the amounts be stored, as decimals or as integers?"},
+            {"role": "user", "content": "Integers in cents, signed everywhere."},
+            *talk(3)[4:],
+        ]
+    )
+    compact(store, summary)
+    folded = fl.audit(store).folds[0]
+    texts = [loss.text for finding in folded.findings for loss in finding.losses]
+    assert any("Integers in cents" in text for text in texts) is lost

@@ -50,6 +50,9 @@ _CHANGES = ("edited", "written", "created", "moved", "deleted")
 _ANSWER = re.compile(r'(?:→ |^Refused: .*)"([^"]+)"$', re.DOTALL)
 _ANSWER_CHARS = 12
 
+#: The marks of emphasis and code, which a summary may put around the words of an answer.
+_MARKUP = str.maketrans("", "", "*_`")
+
 #: The note of a lost command that tested or checked something.
 CHECK = "check"
 
