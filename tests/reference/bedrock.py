@@ -141,25 +141,39 @@ def _holders(message: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 def own(message: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     """The calls or results of a message that the caller answers."""
-    return [each for each in _holders(message, key) if not is_served(each) and not _has_served_result(message, each)]
+    answered = _answered_by_bedrock(message)
+    places = [(i, block[key]) for i, block in enumerate(_blocks(message)) if key in block]
+    return [each for i, each in places if not is_served(each) and i not in answered]
 
 
 def served(message: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The calls and results of Bedrock's own tools in a message, in order."""
+    answered = _answered_by_bedrock(message)
     found: list[tuple[str, Any]] = []
-    for block in _blocks(message):
+    for i, block in enumerate(_blocks(message)):
         for key, kind in (("toolUse", "call"), ("toolResult", "result")):
-            if key in block and block[key] not in own(message, key):
+            if key in block and (is_served(block[key]) or i in answered):
                 found.append((kind, block[key].get("toolUseId")))
     return found
 
 
-def _has_served_result(message: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
-    """Whether the message has a result for the call that a tool of Bedrock's gave."""
-    if "name" not in call:
-        return False
-    answers = [each for each in _holders(message, "toolResult") if is_served(each)]
-    return any(each.get("toolUseId") == call.get("toolUseId") for each in answers if each.get("toolUseId"))
+def _answered_by_bedrock(message: Mapping[str, Any]) -> set[int]:
+    """The blocks of calls that a later result of Bedrock's own tools answers: the earliest of its id, those with a
+    type of such a tool first.
+    """
+    blocks = _blocks(message)
+    answered: set[int] = set()
+    for at, block in enumerate(blocks):
+        result = block.get("toolResult")
+        if result is None or not is_served(result) or not result.get("toolUseId"):
+            continue
+        open_calls = [
+            i
+            for i, before in enumerate(blocks[:at])
+            if i not in answered and "toolUse" in before and before["toolUse"].get("toolUseId") == result["toolUseId"]
+        ]
+        answered |= set(sorted(open_calls, key=lambda i: not is_served(blocks[i]["toolUse"]))[:1])
+    return answered
 
 
 def _is_blank(message: Mapping[str, Any]) -> bool:

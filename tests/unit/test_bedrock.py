@@ -211,6 +211,27 @@ def test_tools_of_bedrock_are_paired_in_their_message() -> None:
     assert "[tool call]" in str(repaired(with_prefill, "served_call_as_text", "last_user_added", allow_prefill=False))
 
 
+def test_a_result_of_bedrock_answers_one_call_before_it() -> None:
+    """A call without a type is the caller's unless a later result of Bedrock's tools is left for it."""
+    plain, typed = call("s", "weather"), call("s", "nova_grounding", type="server_tool_use")
+    answer = result("s", "News.", status="success", type="nova_grounding_result")
+    too_early = [said("user", "a"), said("assistant", answer, plain)]
+    assert sorted(codes(too_early)) == [(1, "call_unanswered"), (1, "served_result_without_call")]
+    both = [said("user", "a"), said("assistant", plain, typed, answer)]
+    assert sorted(codes(both)) == [(1, "call_unanswered"), (1, "duplicate_id")]
+    nameless = call("", "weather"), result("", "News.", type="nova_grounding_result")
+    unpaired = [said("user", "a"), said("assistant", *nameless)]
+    assert sorted(codes(unpaired)) == [(1, "bad_id"), (1, "call_unanswered"), (1, "served_result_without_call")]
+    # Repair joins messages of the assistant, so that a call and a result of another tool meet in one.
+    joined = [
+        said("user", "a"),
+        said("assistant", call("é", "weather"), call("é", "nova_grounding", type="server_tool_use")),
+        said("assistant", result("é", "News.", type="nova_grounding_result"), "b"),
+    ]
+    for messages in (too_early, both, unpaired, joined):
+        assert codes(fl.repair(messages, provider="bedrock").messages) == []
+
+
 # --- rules and repair -------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +45,7 @@ CODES: dict[str, tuple[Severity, tuple[str, ...]]] = {
 _READS = ("read",)
 _CHANGES = ("edited", "written", "created", "moved", "deleted")
 
-#: The answer in a fact of the user, and its least length: shorter words stand in any text.
-_ANSWER = re.compile(r'(?:→ |^Refused: .*)"([^"]+)"$', re.DOTALL)
+#: The least length of an answer that is looked for by its words: shorter ones stand in any text.
 _ANSWER_CHARS = 12
 
 #: The marks of emphasis and code, which a summary may put around the words of an answer.
@@ -349,8 +347,9 @@ def _checked(prepared: LiveSnapshot, replaced: list[int], text: str) -> dict[str
 
 def _is_answered(fact: str, plain: str) -> bool:
     """Whether a plain text has the words of an answer, which is the quotation at the end of a fact."""
-    quoted = _ANSWER.search(fact)
-    words = "" if quoted is None else _plain(quoted[1]).rstrip(". ")
+    before, _, quoted = fact.removesuffix('"').rpartition('"')
+    is_answer = fact.endswith('"') and (before.endswith("→ ") or before.startswith("Refused: "))
+    words = _plain(quoted).rstrip(". ") if is_answer else ""
     return len(words) >= _ANSWER_CHARS and words in plain
 
 

@@ -4,7 +4,7 @@
 //! a list of texts, JSON values and files. Tools that Bedrock runs itself have a `type`, and their results are in the
 //! assistant's own message. The SDK for Python holds files and encrypted thinking as bytes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::error::Result;
 use crate::formats::content::{call_arguments, each_item, odd_part, read_content};
@@ -21,7 +21,7 @@ pub(in crate::formats) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut im
         role => role,
     };
     builder.begin_message(role)?;
-    let served = served_ids(envelope);
+    let served = served_calls(envelope);
     read_content(envelope, builder, |block, at, builder| read_block(block, at, &served, builder))
 }
 
@@ -83,21 +83,32 @@ pub fn is_cache_point<N: Node>(block: &N) -> bool {
     matches!(member_of(block), Some((Member::CachePoint, _)))
 }
 
-/// The ids of results in this message that Bedrock's own tools gave; their calls may lack a type.
-fn served_ids<N: Node>(envelope: &Envelope<N>) -> HashSet<String> {
-    let mut ids = HashSet::new();
+/// Places of calls that a result of Bedrock's own tools answers later in this message; they may lack a type. Of calls
+/// with one id those with a type are answered first, then the others, each in their order.
+fn served_calls<N: Node>(envelope: &Envelope<N>) -> HashSet<usize> {
+    let mut open = HashMap::<(String, bool), VecDeque<usize>>::new();
+    let mut served = HashSet::new();
     if let Some(content) = envelope.get(Key::CONTENT).filter(|content| content.kind() == Kind::Array) {
-        let walked = content.each_item(|_, block| {
-            let result = if block.kind() == Kind::Object { block.get(Key::TOOL_RESULT_CAMEL) } else { None };
-            if let Some(result) = result.filter(is_served) {
-                ids.extend(result.text_of(Key::TOOL_USE_ID_CAMEL));
+        let walked = content.each_item(|at, block| {
+            let member = if block.kind() == Kind::Object { member_of(block) } else { None };
+            let Some((member @ (Member::Call | Member::Result), value)) = member else { return Ok(()) };
+            let Some(id) = value.text_of(Key::TOOL_USE_ID_CAMEL).filter(|id| !id.is_empty()) else {
+                return Ok(());
+            };
+            match member {
+                Member::Call => open.entry((id, is_served(&value))).or_default().push_back(at),
+                _ if is_served(&value) => {
+                    let mut take = |id: String, has_type| open.get_mut(&(id, has_type))?.pop_front();
+                    served.extend(take(id.clone(), true).or_else(|| take(id, false)));
+                }
+                _ => {}
             }
             Ok(())
         });
         // A list that lost items in the meantime has no further ones.
         drop(walked);
     }
-    ids
+    served
 }
 
 /// Whether a call or a result is of a tool that Bedrock runs.
@@ -108,15 +119,14 @@ fn is_served<N: Node>(value: &N) -> bool {
 fn read_block<N: Node>(
     block: &N,
     at: u32,
-    served: &HashSet<String>,
+    served: &HashSet<usize>,
     builder: &mut impl Build<N>,
 ) -> Result<()> {
     let Some((member, value)) = member_of(block) else { return unknown_part(block, builder) };
     match member {
         Member::Text if value.kind() == Kind::String => text_part(&value, builder),
         Member::Call if value.kind() == Kind::Object => {
-            let is_answered = || value.text_of(Key::TOOL_USE_ID_CAMEL).is_some_and(|id| served.contains(&id));
-            let is_unchecked = is_served(&value) || (!served.is_empty() && is_answered());
+            let is_unchecked = is_served(&value) || served.contains(&(at as usize));
             builder.begin_part(PartKind::ToolCall)?.is_unchecked = is_unchecked;
             builder.set_key(&value, Key::TOOL_USE_ID_CAMEL)?;
             builder.set_name(&value, Key::NAME, Some(PieceKind::CallName))?;
