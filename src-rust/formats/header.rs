@@ -3,6 +3,7 @@
 use super::Format;
 use super::parts::text_part;
 use crate::error::{Error, Result};
+use crate::formats::messages::calls_in_text::{push_calls, responses_in};
 use crate::node::{Fields, Key, KeySet, Kind, Node};
 use crate::transcript::{Build, Role};
 
@@ -77,7 +78,12 @@ impl<N: Node> SimpleMessage<N> {
         }
         let [role, text] = message.pair([Key::ROLE, Key::CONTENT])?;
         let role = role.with_text(RoleName::read)?;
-        let is_plain = text.kind() == Kind::String && role.common() != Role::Tool;
+        let has_results = match role.common() {
+            Role::Tool => true,
+            Role::User => responses_in(Some(&text)) > 0,
+            _ => false,
+        };
+        let is_plain = text.kind() == Kind::String && !has_results;
         is_plain.then_some(SimpleMessage { role, text })
     }
 
@@ -89,6 +95,7 @@ impl<N: Node> SimpleMessage<N> {
     pub fn read(&self, builder: &mut impl Build<N>) -> Result<()> {
         builder.begin_message(self.role.common())?;
         text_part(&self.text, builder)?;
+        push_calls(self.role.common(), Some(&self.text), builder)?;
         builder.end_message()
     }
 }

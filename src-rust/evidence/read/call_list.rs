@@ -4,13 +4,14 @@ use serde::Serialize;
 
 use super::calls::{self, CallIntent};
 use super::outcome;
+use super::written_calls::Written;
 use crate::evidence::commands::shell::ShellCommand;
 use crate::evidence::text::one_line;
 use crate::evidence::{CommandKind, CommandStatus, FileOp};
 use crate::json::with_document;
 use crate::node::{Kind, Node};
 use crate::rules::Structure;
-use crate::transcript::{MessageSource, Part, PartKind, PieceKind, Transcript};
+use crate::transcript::{MessageSource, Part, PartKind, Transcript};
 
 /// Longest main argument, in characters.
 const MAX_ARGUMENT_CHARS: usize = 200;
@@ -52,15 +53,18 @@ pub fn calls_made(
         let (transcript, index) = source.at(message);
         let first = structure.first_parts[message];
         let whole: u64 = transcript.parts_of(index).iter().map(|part| bytes_of(transcript, part)).sum();
+        let mut written = Written::of(transcript, index);
         for (number, part) in (first..).zip(transcript.parts_of(index)) {
             match part.kind {
                 PartKind::ToolCall => {
                     by_part.push((number, made.len()));
-                    let (call, command) = call(message, transcript, part);
+                    let (tool, arguments) = written.call(transcript, part);
+                    let (call, command) = call(message, tool, &arguments);
                     made.push(call);
                     commands.push(command);
                 }
                 PartKind::ToolResult => {
+                    let text = written.result(transcript, part);
                     let answered = structure.pairing.call_of(number as usize);
                     let at = answered
                         .and_then(|call| by_part.binary_search_by_key(&call, |(part, _)| *part).ok())
@@ -68,7 +72,6 @@ pub fn calls_made(
                     let Some((at, call)) = at.and_then(|(_, at)| Some((*at, made.get_mut(*at)?))) else {
                         continue;
                     };
-                    let text = transcript.result_text(part);
                     call.result = Some(message);
                     call.outcome = match commands.get(at).and_then(Option::as_ref) {
                         Some(command) => outcome::of_command(command, &text, part.is_error).outcome,
@@ -89,11 +92,7 @@ fn bytes_of(transcript: &Transcript, part: &Part) -> u64 {
 }
 
 /// A call without its result, and its command if it is one.
-fn call(message: usize, transcript: &Transcript, part: &Part) -> (CallMade, Option<ShellCommand>) {
-    let tool = part.name.as_ref().map_or("", |name| transcript.str(name));
-    let mut pieces = transcript.pieces_of(part).iter();
-    let arguments = pieces.rfind(|piece| piece.kind == PieceKind::CallArguments);
-    let arguments = arguments.map_or("", |piece| transcript.str(&piece.span));
+fn call(message: usize, tool: &str, arguments: &str) -> (CallMade, Option<ShellCommand>) {
     let (argument, files, command) = match calls::read(tool, arguments, "") {
         CallIntent::Files(files) => (files.first().map(|(_, path)| path.clone()), files, None),
         CallIntent::Shell { command, about } => (Some(command), about.effects.clone(), Some(about)),

@@ -1,6 +1,7 @@
 //! Walks over the messages to fold: each part is read once, each result is joined to its call by the pairing, and the
 //! facts are ordered at the end.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::calls::{self, CallIntent};
@@ -10,6 +11,7 @@ use super::pending::Pending;
 use super::rejection;
 use super::runs::Call;
 use super::tasks::TaskList;
+use super::written_calls::{Written, without_calls};
 use crate::evidence::commands::{echo, purpose};
 use crate::evidence::language::asking::UserQuestion;
 use crate::evidence::language::named::{self, Names};
@@ -122,10 +124,11 @@ impl<'t> Collector<'t> {
         }
         let first_part = self.structure.first_parts[i];
         self.said = None;
+        let mut written = Written::of(transcript, index);
         for (number, part) in (first_part..).zip(transcript.parts_of(index)) {
             match part.kind {
-                PartKind::ToolCall => self.call(i, transcript, part, number),
-                PartKind::ToolResult => self.result(i, transcript, part, number),
+                PartKind::ToolCall => self.call(i, written.call(transcript, part), number),
+                PartKind::ToolResult => self.result(i, part, number, &written.result(transcript, part)),
                 PartKind::Text => self.said = first_sentence(transcript, part),
                 _ => {}
             }
@@ -141,7 +144,7 @@ impl<'t> Collector<'t> {
             let text = texts(transcript, parts).collect::<Vec<_>>().join("\n\n");
             match speaker(said[0]) {
                 Role::User => self.user_words(i, &text),
-                Role::Assistant => self.assistant_words(i, &text),
+                Role::Assistant => self.assistant_words(i, &without_calls(&text)),
                 _ => {}
             }
         }
@@ -157,13 +160,9 @@ impl<'t> Collector<'t> {
         self.calls.push(Call::new(i, "bash", intent).with(status, i));
     }
 
-    fn call(&mut self, i: usize, transcript: &'t Transcript, part: &'t Part, number: u32) {
-        let tool = part.name.as_ref().map_or("", |name| transcript.str(name));
-        let mut pieces = transcript.pieces_of(part).iter();
-        let arguments = pieces.rfind(|piece| piece.kind == PieceKind::CallArguments);
-        let text = arguments.map_or("", |piece| transcript.str(&piece.span));
+    fn call(&mut self, i: usize, (tool, text): (&'t str, Cow<'t, str>), number: u32) {
         let folder = if self.names_folder { "" } else { &self.folder };
-        let (intent, lines) = calls::read_with_lines(tool, text, folder);
+        let (intent, lines) = calls::read_with_lines(tool, &text, folder);
         self.call_at.insert(number, self.calls.len());
         match &intent {
             CallIntent::TaskList(list) => self.tasks.replace(i, list.clone()),
@@ -185,39 +184,38 @@ impl<'t> Collector<'t> {
         self.calls.push(Call { lines, said, ..Call::new(i, tool, intent) });
     }
 
-    fn result(&mut self, i: usize, transcript: &Transcript, part: &Part, number: u32) {
+    fn result(&mut self, i: usize, part: &Part, number: u32, text: &str) {
         let answered = self.structure.pairing.call_of(number as usize);
         let call = answered.and_then(|call| self.call_at.get(&call).copied());
-        let text = transcript.result_text(part);
-        let words = rejection::words_of_rejection(&text);
+        let words = rejection::words_of_rejection(text);
         let told: Vec<String> =
-            told_in(tail_bytes(&text, TOLD_BYTES)).into_iter().map(str::to_owned).collect();
+            told_in(tail_bytes(text, TOLD_BYTES)).into_iter().map(str::to_owned).collect();
         let Some(call) = call.and_then(|at| self.calls.get_mut(at)) else {
             words.into_iter().for_each(|words| self.words(i, words));
             return told.iter().for_each(|words| self.words(i, words));
         };
         call.answered_in = i;
         call.status = match &call.intent {
-            CallIntent::Shell { about, .. } => outcome::of_command(about, &text, part.is_error),
-            _ => outcome::of_tool(&text, part.is_error),
+            CallIntent::Shell { about, .. } => outcome::of_command(about, text, part.is_error),
+            _ => outcome::of_tool(text, part.is_error),
         };
         if let Some(detail) = &mut call.status.detail {
             *detail = escape_section_tags(detail).into_owned();
         }
         if let CallIntent::Shell { command, about } = &call.intent {
             if !about.acts.is_empty() && call.status.outcome == CommandStatus::Succeeded {
-                call.echoed = echo::echoed(head_bytes(&text, 4 << 10), about.folder().unwrap_or(""));
+                call.echoed = echo::echoed(head_bytes(text, 4 << 10), about.folder().unwrap_or(""));
             }
             let publishes = about.acts.iter().any(|act| purpose::publishes(&act.name));
             if publishes && call.status.outcome == CommandStatus::Succeeded {
-                call.answer = address_in(&text).into_iter().collect();
+                call.answer = address_in(text).into_iter().collect();
                 call.publishes = true;
             }
             if about.starts.is_some() {
-                call.process = process_in(&text);
+                call.process = process_in(text);
             }
             if command.contains("git commit")
-                && let Some(commit) = named::commit_of(i, &text)
+                && let Some(commit) = named::commit_of(i, text)
             {
                 self.names.add(commit);
             }
@@ -226,9 +224,9 @@ impl<'t> Collector<'t> {
         let mut approved = None;
         match &mut call.intent {
             CallIntent::Lookup { .. } if !call.status.outcome.is_failure() => {
-                self.lookups.answer(call.tool, &text)
+                self.lookups.answer(call.tool, text)
             }
-            CallIntent::Files(files) if says_created(&text) => {
+            CallIntent::Files(files) if says_created(text) => {
                 let written = files.iter_mut().filter(|(action, _)| *action == FileOp::Written);
                 written.for_each(|(action, _)| *action = FileOp::Created);
             }
@@ -240,13 +238,13 @@ impl<'t> Collector<'t> {
                 self.tasks.create(call.message, &subject, number);
             }
             CallIntent::Ask(asked) if call.status.outcome == CommandStatus::Succeeded => {
-                answers = super::answers::answers(asked, &text);
+                answers = super::answers::answers(asked, text);
             }
             CallIntent::Plan(plan) if call.status.outcome == CommandStatus::Succeeded => {
-                approved = super::answers::approved_plan(plan, &text);
+                approved = super::answers::approved_plan(plan, text);
             }
             CallIntent::Other { .. } if call.status.outcome == CommandStatus::Succeeded => {
-                call.answer = super::answers::telling_result(&text);
+                call.answer = super::answers::telling_result(text);
             }
             _ => {}
         }
@@ -263,8 +261,8 @@ impl<'t> Collector<'t> {
 /// The first sentence of what the agent says with a call, if it is short.
 fn first_sentence(transcript: &Transcript, part: &Part) -> Option<String> {
     let piece = transcript.pieces_of(part).iter().find(|piece| piece.kind == PieceKind::Text)?;
-    let text = transcript.str(&piece.span);
-    let sentence = sentences(head_bytes(text, 400)).next()?;
+    let text = without_calls(transcript.str(&piece.span));
+    let sentence = sentences(head_bytes(&text, 400)).next()?;
     let said = sentence.trim_end_matches([':', '.']);
     (said.chars().count() <= MAX_SAID_CHARS && said.contains(' '))
         .then(|| one_line(&escape_section_tags(said), MAX_SAID_CHARS))

@@ -3,6 +3,8 @@
 //! Dozens of look-ups with one tool become one line. The model reports their findings; the last question and the last
 //! answer, as far as it has room in whole pieces, show where the work stopped.
 
+use std::borrow::Cow;
+
 use super::flat::{flat, line_of};
 use crate::evidence::Note;
 use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
@@ -21,7 +23,7 @@ struct Lookup<'t> {
     tool: &'t str,
     calls: usize,
     message: usize,
-    question: &'t str,
+    question: Cow<'t, str>,
     answer: String,
 }
 
@@ -32,7 +34,7 @@ pub(super) struct Lookups<'t> {
 }
 
 impl<'t> Lookups<'t> {
-    pub(super) fn call(&mut self, message: usize, tool: &'t str, arguments: &'t str) {
+    pub(super) fn call(&mut self, message: usize, tool: &'t str, arguments: Cow<'t, str>) {
         if let Some(lookup) = self.by_tool.iter_mut().find(|lookup| lookup.tool == tool) {
             lookup.calls += 1;
             (lookup.message, lookup.question) = (message, arguments);
@@ -50,7 +52,7 @@ impl<'t> Lookups<'t> {
     /// One note for each tool.
     pub(super) fn notes(self) -> impl Iterator<Item = Note> {
         self.by_tool.into_iter().map(|lookup| {
-            let question = readable(lookup.question);
+            let question = readable(&lookup.question);
             let times = if lookup.calls == 1 { String::new() } else { format!(" ({} calls)", lookup.calls) };
             let answer =
                 if lookup.answer.is_empty() { String::new() } else { format!(" → {}", lookup.answer) };

@@ -20,3 +20,4 @@ mod structured;
 pub(super) mod tasks;
 pub(super) mod tools;
 mod wrappers;
+mod written_calls;

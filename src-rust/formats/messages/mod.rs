@@ -4,6 +4,7 @@ pub(super) mod ai_sdk;
 pub(super) mod ai_sdk_ui;
 pub(super) mod anthropic;
 pub(super) mod bedrock;
+pub(super) mod calls_in_text;
 pub(super) mod cohere;
 pub(super) mod gemini;
 pub mod gent;

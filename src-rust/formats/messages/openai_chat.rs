@@ -1,5 +1,6 @@
 //! OpenAI chat messages, also used by many other services.
 
+use super::calls_in_text::{push, push_calls, read_responses, responses_in};
 use crate::error::Result;
 use crate::formats::content::{
     call_arguments, each_item, odd_part, read_content, result_content, some, string,
@@ -30,6 +31,11 @@ pub(super) fn read_with<N: Node, B: Build<N>>(
     if role.common() == Role::Tool {
         return read_result(message, envelope, role == RoleName::Function, builder);
     }
+    if let Some(text) = envelope.get(Key::CONTENT).filter(|_| role.common() == Role::User)
+        && responses_in(Some(text)) > 0
+    {
+        return read_responses(text, builder);
+    }
     if let Some(name) = string(envelope.get(Key::NAME)) {
         builder.begin_part(PartKind::Text)?;
         builder.push_text(PieceKind::ParticipantName, name)?;
@@ -43,6 +49,7 @@ pub(super) fn read_with<N: Node, B: Build<N>>(
         builder.begin_part(PartKind::Text)?;
         builder.push_text(PieceKind::Text, text)?;
     }
+    push_calls(role.common(), envelope.get(Key::CONTENT), builder)?;
     if let Some(calls) = some(envelope.get(Key::TOOL_CALLS)) {
         match calls.kind() {
             Kind::Array => each_item(calls, |call, _| read_call(call, builder)),
@@ -150,7 +157,10 @@ fn read_result<N: Node>(
         builder.set_name_node(name, None)?;
     }
     result_content(envelope.get(Key::CONTENT), builder)?;
-    let Some(ids) = ids else { return Ok(()) };
+    let Some(ids) = ids else {
+        let more = if id.is_none() { responses_in(envelope.get(Key::CONTENT)).saturating_sub(1) } else { 0 };
+        return push(more, PartKind::ToolResult, builder);
+    };
     ids.each_item(|i, id| {
         if i > 0 {
             builder.begin_part(PartKind::ToolResult)?.is_unchecked = is_legacy;

@@ -1,17 +1,13 @@
 //! Messages of training conversations in the form of ShareGPT: `from` and `value` in place of role and content.
 //!
-//! Calls are in the text, as Hermes models write them: each `<tool_call>` of the model is a call without an id, each
-//! `<tool_response>` of the next message answers one, by order. The text is counted once, as it is.
+//! Calls are in the text, as Hermes models write them ([`super::calls_in_text`]).
 
+use super::calls_in_text::{calls_in, push, responses_in};
 use crate::error::{Error, Result};
 use crate::formats::content::call_arguments;
 use crate::formats::parts::unknown_part;
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PartKind, PieceKind, ResultPath, Role};
-
-/// The beginning of a call and of a response in a text.
-const CALL: &str = "<tool_call>";
-const RESPONSE: &str = "<tool_response>";
 
 /// A speaker by its name in `from`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,10 +72,6 @@ pub(in crate::formats) fn read<N: Node>(message: &N, builder: &mut impl Build<N>
         Speaker::Other => Role::Other,
     })?;
     let value = message.get_some(Key::VALUE);
-    let count = |mark: &str| {
-        let text = value.as_ref().filter(|value| value.kind() == Kind::String);
-        text.and_then(|text| text.with_text(|text, _| text.matches(mark).count())).unwrap_or(0)
-    };
     match speaker {
         Speaker::Tool => {
             let part = builder.begin_part(PartKind::ToolResult)?;
@@ -92,9 +84,7 @@ pub(in crate::formats) fn read<N: Node>(message: &N, builder: &mut impl Build<N>
                     _ => builder.push_json(PieceKind::Unknown, value)?,
                 }
             }
-            for _ in 1..count(RESPONSE) {
-                builder.begin_part(PartKind::ToolResult)?.is_unchecked = true;
-            }
+            push(responses_in(value.as_ref()).saturating_sub(1), PartKind::ToolResult, builder)?;
         }
         Speaker::Call => {
             builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
@@ -109,9 +99,8 @@ pub(in crate::formats) fn read<N: Node>(message: &N, builder: &mut impl Build<N>
                 }
                 None => {}
             }
-            for _ in 0..if speaker == Speaker::Model { count(CALL) } else { 0 } {
-                builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
-            }
+            let calls = if speaker == Speaker::Model { calls_in(value.as_ref()) } else { 0 };
+            push(calls, PartKind::ToolCall, builder)?;
         }
     }
     Ok(())
