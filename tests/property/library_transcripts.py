@@ -376,8 +376,8 @@ class ShareGptWriter(LibraryWriter):
         self.add("user", text(step.a, step.size), **({"weight": 0} if step.b == 3 else {}))
 
     def assistant(self, step: Step) -> None:
-        """The model."""
-        self.add("assistant", text(step.a, step.size))
+        """The model, which may speak of a call."""
+        self.add("assistant", "<tool_call></tool_call> is one. " * (step.b == 2) + text(step.a, step.size))
 
     def system(self, step: Step) -> None:
         """A system message in the middle, which is an ordinary message."""
@@ -394,7 +394,8 @@ class ShareGptWriter(LibraryWriter):
         if len(calls) == 1 and step.b % 2:
             self.messages.append({"from": "function_call", "value": text(step.b, step.size)})
         else:
-            self.add("assistant", text(step.a, step.size % 9) + f"<tool_call>{text(step.b, step.size)}" * len(calls))
+            call = f"<tool_call>{text(step.b, step.size)}</tool_call>"
+            self.add("assistant", text(step.a, step.size % 9) + call * len(calls) + "\n" * (step.a % 2))
 
     def anonymous_call(self, step: Step) -> None:
         """Every call is without an id."""

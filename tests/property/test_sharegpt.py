@@ -50,3 +50,20 @@ def test_a_conversation_that_grows_is_planned_as_a_whole_one(fl: Any) -> None:
             grown = grown.with_messages([*grown.messages, message])
         whole = fl.Transcript(grown.messages, counter=fl.TokenCounter(sample.counter), format=SHAREGPT)
         assert live.total_tokens == whole.total_tokens == grown.planner.tokens_before, keep
+
+
+ROLES = {"human": "user", "gpt": "assistant", "observation": "tool"}
+
+
+def test_the_same_calls_under_role_and_content_form_the_same_groups(fl: Any) -> None:
+    """Messages of a role and a content, in which Hermes and Qwen models write their calls, too."""
+    paired = 0
+    for sample, _ in seeded(300, "hermes", formats=FORMATS):
+        if not sample.messages or any(each["from"] == "function_call" for each in sample.messages):
+            continue
+        chat = [{"role": ROLES.get(each["from"], each["from"]), "content": each["value"]} for each in sample.messages]
+        found, expected = fl.analyze(chat, format="openai_chat"), fl.analyze(sample.messages, format=SHAREGPT)
+        for name in ("head", "groups", "turns", "open_calls", "orphan_results", "legal_cuts"):
+            assert getattr(found, name) == getattr(expected, name), (name, chat)
+        paired += sum(len(group) > 1 for group in found.groups)
+    assert paired > 50

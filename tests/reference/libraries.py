@@ -259,7 +259,8 @@ def read_sharegpt(message: Mapping[str, Any]) -> Message:
         return Message(role, tuple(answers))
     if speaker == "function_call":
         return Message(role, (Call(None, "", value),))
-    calls = value.count("<tool_call>") if role == "assistant" else 0
+    # The model ends its turn with its calls; another text only speaks of them.
+    calls = value.count("<tool_call>") if role == "assistant" and value.rstrip("\n").endswith("</tool_call>") else 0
     return Message(role, (Text(value), *[Call(None, "", "")] * calls))
 
 
