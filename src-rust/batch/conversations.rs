@@ -2,9 +2,9 @@
 //! ([`crate::formats::record_kind`]).
 
 use crate::error::{Error, Result};
-use crate::formats::Format;
 use crate::formats::record_kind::{RecordKind, at_path, classify};
 use crate::formats::sessions::Agent;
+use crate::formats::{Format, is_unit};
 use crate::node::{Key, Kind, Node};
 
 /// A list of messages, and the format named by the object that contains it.
@@ -20,17 +20,22 @@ pub struct Conversation<N> {
 
 /// The conversations in a value: one, or those of a list of conversations. O(value).
 ///
-/// Any other list is treated as a list of messages, so that its reader reports the error.
+/// Any other list is treated as a list of messages, so that its reader reports the error. Iterations of gent have the
+/// shape of conversations: they are messages if the caller names their format.
 ///
 /// # Errors
 /// One per conversation: `loose_message`, `session_entry`, `unsupported_format`, `unknown_record`.
-pub fn conversations<N: Node>(value: &N) -> Vec<Result<Conversation<N>>> {
+pub fn conversations<N: Node>(value: &N, named: Option<Format>) -> Vec<Result<Conversation<N>>> {
     let mut found = Vec::new();
-    collect(value, &mut found);
+    collect(value, named, &mut found);
     found
 }
 
-fn collect<N: Node>(value: &N, found: &mut Vec<Result<Conversation<N>>>) {
+fn collect<N: Node>(value: &N, named: Option<Format>, found: &mut Vec<Result<Conversation<N>>>) {
+    let is_array = value.kind() == Kind::Array;
+    if named == Some(Format::Gent) && is_array && value.item(0).is_some_and(|first| is_unit(&first)) {
+        return found.push(Ok(list(value)));
+    }
     match classify(value) {
         RecordKind::MessageList => found.push(Ok(list(value))),
         // The history of a trajectory is a list of messages.
@@ -39,11 +44,11 @@ fn collect<N: Node>(value: &N, found: &mut Vec<Result<Conversation<N>>>) {
         RecordKind::Conversation(path) => found.push(conversation(value, path)),
         RecordKind::ConversationList => {
             value.find_item(|item| {
-                collect(item, found);
+                collect(item, named, found);
                 None::<()>
             });
         }
-        RecordKind::Unknown if value.kind() == Kind::Array => found.push(Ok(list(value))),
+        RecordKind::Unknown if is_array => found.push(Ok(list(value))),
         other => found.push(Err(refusal(other))),
     }
 }
@@ -103,7 +108,8 @@ mod tests {
         fn read<N: Node>(conversation: Result<Conversation<N>>) -> Found {
             conversation.map(|found| (found.messages.len(), found.format)).map_err(|error| error.code)
         }
-        with_document(json.as_bytes(), |node| conversations(&node).into_iter().map(read).collect()).unwrap()
+        with_document(json.as_bytes(), |node| conversations(&node, None).into_iter().map(read).collect())
+            .unwrap()
     }
 
     #[test]

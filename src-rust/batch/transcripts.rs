@@ -183,7 +183,7 @@ impl<T: Task> Batch<'_, T> {
     }
 
     fn rows<N: Node>(&self, value: &N, check: Interrupt<'_>) -> Result<Vec<Row<T::Outcome>>> {
-        let counted = conversations(value).into_iter().map(|found| {
+        let counted = conversations(value, self.format).into_iter().map(|found| {
             let counted = found.and_then(|conversation| self.conversation(&conversation, check));
             self.row_result(counted).map(row)
         });

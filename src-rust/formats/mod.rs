@@ -17,7 +17,7 @@ pub mod jsonl;
 
 pub use context::RequestContext;
 pub use detect::detector::{Detector, Observed};
-pub use detect::{Certainty, Contradiction, Detected, Reason, detect, detect_at, is_storable};
+pub use detect::{Certainty, Contradiction, Detected, Reason, detect, detect_at, is_storable, is_unit};
 pub use format::Format;
 pub use messages::bedrock::is_cache_point;
 pub use messages::is_thinking_block;

@@ -405,7 +405,7 @@ fn read_object<T: Task>(object: &Bound<'_, PyAny>, batch: &Batch<'_, T>) -> PyRe
         }
     };
     if object.is_instance_of::<PyDict>() {
-        let mut found = conversations(&PyNode::of(object.clone()));
+        let mut found = conversations(&PyNode::of(object.clone()), batch.format);
         let only = if found.len() == 1 { found.pop() } else { None };
         return Ok(match only {
             Some(found) => found.and_then(|found| {

@@ -543,7 +543,7 @@ pub fn is_storable<N: Node>(value: &N) -> bool {
 }
 
 /// Whether a node can be a gent iteration: it has a list of messages and no member of a message.
-pub(super) fn is_unit<N: Node>(node: &N) -> bool {
+pub fn is_unit<N: Node>(node: &N) -> bool {
     let is_message = [Key::ROLE, Key::CONTENT, Key::PARTS].into_iter().any(|key| node.get(key).is_some());
     // Go writes a nil slice as null.
     let is_list = |key, kind| kind == Kind::Array || (key == Key::MESSAGES_GO && kind == Kind::Null);
