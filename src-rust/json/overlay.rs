@@ -6,7 +6,7 @@ use super::rewrite::{Rewrite, push_string};
 use super::tape_list::TapeList;
 use crate::error::Result;
 use crate::node::keys::ordinal_of;
-use crate::node::{Fields, Key, KeySet, Kind, Node, Unit};
+use crate::node::{Fields, Key, KeySet, Kind, Node, Unit, edges};
 
 /// A value composed of the caller's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,6 +165,16 @@ impl<'t> Node for OverlayNode<'t> {
         match self {
             OverlayNode::Given(node) => node.with_text(read),
             made => made.made_text().map(|text| read(text, false)),
+        }
+    }
+
+    fn with_edges<R>(&self, read: impl FnOnce(&[u8], &[u8]) -> R) -> Option<R> {
+        match self {
+            OverlayNode::Given(node) => node.with_edges(read),
+            made => made.made_text().map(|text| {
+                let (first, last) = edges(text);
+                read(first, last)
+            }),
         }
     }
 

@@ -12,7 +12,7 @@ use super::escapes::{decode, decode_into};
 use super::scan::Parser;
 use crate::error::{Error, Result};
 use crate::node::keys::bit_of;
-use crate::node::{Fields, Key, KeySet, Kind, Node, Unit, write_json_string};
+use crate::node::{Fields, Key, KeySet, Kind, Node, Unit, edges, write_json_string};
 
 /// Members up to which repeated keys are found by pairwise comparison; for more, a table is faster.
 const MOST_COMPARED: usize = 16;
@@ -253,6 +253,11 @@ impl<'t> Node for TapeNode<'t> {
     fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R> {
         let (text, is_lossy) = self.tape.decoded(self.string()?);
         Some(read(&text, is_lossy))
+    }
+
+    fn with_edges<R>(&self, read: impl FnOnce(&[u8], &[u8]) -> R) -> Option<R> {
+        let (first, last) = edges(self.tape.raw(self.string()?));
+        Some(read(first, last))
     }
 
     fn append_text(&self, out: &mut String) -> Option<bool> {

@@ -47,6 +47,10 @@ impl<'t> Node for TapeList<'t> {
         self.one()?.with_text(read)
     }
 
+    fn with_edges<R>(&self, read: impl FnOnce(&[u8], &[u8]) -> R) -> Option<R> {
+        self.one()?.with_edges(read)
+    }
+
     fn append_text(&self, out: &mut String) -> Option<bool> {
         self.one()?.append_text(out)
     }

@@ -123,3 +123,13 @@ def test_the_evidence_has_the_calls_and_their_outcome(call: str, role: str) -> N
     summary = fl.compact(messages, fl.KeepMessages(1), counter="chars/4").summary or ""
     assert "tool_call" not in summary
     assert "<think>" not in summary
+
+
+def test_tags_are_found_behind_escapes_of_json() -> None:
+    call = '"\\u003ctool_call\\u003e\\n{}\\n\\u003c\\/tool_call\\u003e\\n"'
+    response = '"\\n\\u003Ctool_response\\u003E3\\u003C/tool_response\\u003E"'
+    json_text = (
+        f'[{{"role":"user","content":"Go."}},{{"role":"assistant","content":{call}}},'
+        f'{{"role":"user","content":{response}}},{{"role":"assistant","content":"Three."}}]'
+    )
+    assert fl.analyze(json_text.encode()).groups == fl.analyze(json.loads(json_text)).groups == [[0], [1, 2], [3]]

@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::formats::content::result_content;
-use crate::node::{Key, Kind, Node};
+use crate::node::{Key, Node};
 use crate::transcript::{Build, PartKind, ResultPath, Role};
 
 const CALL: &str = "<tool_call>";
@@ -16,26 +16,39 @@ const RESPONSE: &str = "<tool_response>";
 /// Calls in a text of the model, which ends its turn with them. A text that only speaks of the tags, or goes on after
 /// them, has none.
 pub(super) fn calls_in<N: Node>(text: Option<&N>) -> usize {
-    in_text(text, |text| {
-        let is_tag = text.trim_end().ends_with('>');
-        let after = if is_tag { text.rsplit_once(CALL_END) } else { None };
-        // Training data have the end marker of the template after the last call.
-        let ends = after.is_some_and(|(_, after)| after.trim().is_empty() || after.trim().starts_with("<|"));
-        if ends { text.matches(CALL).count() } else { 0 }
-    })
+    let may_have = |text: &&N| text.with_edges(|_, last| may_end_in_tag(last)) == Some(true);
+    let counted = text.filter(may_have).and_then(|text| {
+        text.with_text(|text, _| {
+            let (_, after) = text.rsplit_once(CALL_END)?;
+            // Training data have the end marker of the template after the last call.
+            let ends = after.trim().is_empty() || after.trim().starts_with("<|");
+            ends.then(|| text.matches(CALL).count())
+        })
+    });
+    counted.flatten().unwrap_or(0)
 }
 
 /// Responses in a text that begins with one.
 pub fn responses_in<N: Node>(text: Option<&N>) -> usize {
-    in_text(
-        text,
-        |text| if text.trim_start().starts_with(RESPONSE) { text.matches(RESPONSE).count() } else { 0 },
-    )
+    let may_have = |text: &&N| text.with_edges(|first, _| may_begin_with_tag(first)) == Some(true);
+    let counted = text.filter(may_have).and_then(|text| {
+        text.with_text(|text, _| {
+            text.trim_start().starts_with(RESPONSE).then(|| text.matches(RESPONSE).count())
+        })
+    });
+    counted.flatten().unwrap_or(0)
 }
 
-fn in_text<N: Node>(text: Option<&N>, count: impl Fn(&str) -> usize) -> usize {
-    let text = text.filter(|text| text.kind() == Kind::String);
-    text.and_then(|text| text.with_text(|text, _| count(text))).unwrap_or(0)
+/// Whether a text that begins so may begin with a tag after white space, either of them plain or as an escape.
+#[inline]
+fn may_begin_with_tag(first: &[u8]) -> bool {
+    matches!(first, [b'<' | b'\\' | b' ' | b'\n' | b'\r' | b'\t', ..])
+}
+
+/// Whether a text that ends so may end in a tag before white space, either of them plain or as an escape.
+#[inline]
+fn may_end_in_tag(last: &[u8]) -> bool {
+    matches!(last, [.., b'>' | b' ' | b'\n' | b'\r' | b'\t'] | [.., b'\\', _] | [.., b'\\', b'u', _, _, _, _])
 }
 
 /// Adds the calls that the text of a message of the model holds.
