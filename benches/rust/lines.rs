@@ -48,7 +48,7 @@ fn read(lines: &[Line<'_>], counter: &dyn Counter) {
     let task = Planning { counter, request: PlanOptions::new(Keep::Tokens(20_000)) };
     for bytes in lines.iter().filter_map(|line| line.bytes) {
         let Ok(Some(tape)) = Tape::parse(bytes, &mut || true) else { continue };
-        for found in foldline::batch::conversations::conversations(&tape.root()).into_iter().flatten() {
+        for found in foldline::batch::conversations::conversations(&tape.root(), None).into_iter().flatten() {
             black_box(task.read(&found.messages, found.format, found.key).is_ok());
         }
     }
