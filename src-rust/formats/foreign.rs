@@ -34,7 +34,7 @@ impl Members<'_> {
 }
 
 /// The members looked up; one walk tells that a value has none that only these shapes have.
-static MEMBERS: KeySet<18> = KeySet::new([
+static MEMBERS: KeySet<24> = KeySet::new([
     Key::RUN_TYPE,
     Key::TRACE_ID,
     Key::TRACE_ID_CAMEL,
@@ -46,6 +46,10 @@ static MEMBERS: KeySet<18> = KeySet::new([
     Key::REQUESTS,
     Key::RESPONDER_USERNAME_CAMEL,
     Key::AUTHOR,
+    Key::OBSERVATION,
+    Key::SCHEMA_VERSION,
+    Key::STEP_ID,
+    Key::ACTION,
     // Those that other shapes have as well.
     Key::TYPE,
     Key::DATA,
@@ -54,10 +58,12 @@ static MEMBERS: KeySet<18> = KeySet::new([
     Key::INPUTS,
     Key::ID,
     Key::MESSAGES,
+    Key::SOURCE,
+    Key::STEPS,
 ]);
 
 /// Index of the first key of [`MEMBERS`] that other shapes have as well.
-const COMMON: usize = 11;
+const COMMON: usize = 15;
 
 /// The shapes, each with its way out.
 const SHAPES: &[Foreign] = &[
@@ -102,6 +108,25 @@ const SHAPES: &[Foreign] = &[
         },
         detail: "this is a Copilot trace; foldline does not read it yet: give its messages as a list with role and \
                  content",
+    },
+    Foreign {
+        is_one: |it| {
+            let is_side = |side: &str| matches!(side, "user" | "agent" | "environment");
+            let is_act = it.is(Key::ACTION, Kind::String) || it.is(Key::OBSERVATION, Kind::String);
+            is_act && it.text_is(Key::SOURCE, is_side)
+        },
+        detail: "this is an event of OpenHands; foldline does not read it yet: give the messages that its agent sends to \
+                 the model",
+    },
+    Foreign {
+        is_one: |it| {
+            let is_version = |version: &str| version.starts_with("ATIF-");
+            let is_side = |side: &str| matches!(side, "user" | "agent" | "system");
+            it.text_is(Key::SCHEMA_VERSION, is_version) && it.is(Key::STEPS, Kind::Array)
+                || it.is(Key::STEP_ID, Kind::Number) && it.text_is(Key::SOURCE, is_side)
+        },
+        detail: "this is a trajectory in the format ATIF; foldline does not read it yet: give its steps as a list of \
+                 messages with role and content",
     },
 ];
 
@@ -164,6 +189,13 @@ mod tests {
             (r#"{"uuid":"a","sender":"human","text":"b"}"#, "Claude account"),
             (r#"{"requesterUsername":"a","responderUsername":"GitHub Copilot","requests":[]}"#, "Copilot"),
             (r#"{"type":"user.message","data":{"content":"a"},"id":"1","parentId":null}"#, "Copilot"),
+            (
+                r#"{"id":1,"source":"agent","message":"a","action":"run","args":{"command":"ls"}}"#,
+                "OpenHands",
+            ),
+            (r#"{"id":2,"source":"agent","message":"a","observation":"run","content":"b"}"#, "OpenHands"),
+            (r#"{"schema_version":"ATIF-v1.7","agent":{"name":"a"},"steps":[]}"#, "ATIF"),
+            (r#"{"step_id":1,"source":"user","message":"a"}"#, "ATIF"),
         ];
         for (json, name) in cases {
             assert!(refusal(json).is_some_and(|detail| detail.contains(name)), "{json}");
@@ -179,6 +211,8 @@ mod tests {
             r#"{"type":"user","uuid":"a","message":{}}"#,
             r#"{"author":"a","content":"b"}"#,
             r#"{"inputs":{},"id":"a"}"#,
+            r#"{"action":"run","source":"web","message":"a"}"#,
+            r#"{"schema_version":"1.0","steps":[]}"#,
             r#"{"id":"a","observations":[],"messages":[]}"#,
             "{}",
         ] {

@@ -133,7 +133,11 @@ fn classify_object<N: Node>(value: &N) -> RecordKind {
             Kind::Array => {}
             _ => continue,
         }
-        return match messages.item(0) {
+        let first = messages.item(0);
+        if let Some(detail) = first.as_ref().and_then(foreign::refusal_of) {
+            return RecordKind::Unsupported(detail);
+        }
+        return match first {
             None if path.last().is_some_and(|key| *key != Key::INPUT && COMMON_KEYS.contains(key)) => {
                 continue;
             }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,10 @@ SHAPES: list[tuple[str, Any]] = [
     ("Claude account", SAID),
     ("Copilot", {"requesterUsername": "me", "responderUsername": "GitHub Copilot", "requests": [REQUEST]}),
     ("Copilot", {"type": "user.message", "data": {"content": "Hi."}, "id": "1", "timestamp": "t", "parentId": None}),
+    ("OpenHands", {"id": 1, "source": "agent", "message": "Runs ls.", "action": "run", "args": {"command": "ls"}}),
+    ("OpenHands", {"id": 2, "source": "agent", "message": "Done.", "observation": "run", "content": "a.py"}),
+    ("ATIF", {"schema_version": "ATIF-v1.7", "agent": {"name": "a"}, "steps": [{"step_id": 1, "source": "user"}]}),
+    ("ATIF", {"step_id": 2, "source": "agent", "message": "Hello."}),
     ("Copilot", {"type": "session.start", "data": {"sessionId": "s"}, "id": "0", "timestamp": "t", "parentId": None}),
 ]
 
@@ -105,3 +110,24 @@ def test_similar_messages_are_read(tmp_path: Path) -> None:
     path = tmp_path / "stored.jsonl"
     path.write_text('{"messages":[{"role":"user","content":"Hi."}],"inputs":{},"id":"a"}\n', encoding="utf-8")
     assert len(list(fl.read(path))) == 1
+
+
+@pytest.mark.parametrize("key", ["history", "messages", "trajectory"])
+def test_events_of_openhands_in_a_document_are_not_read_as_turns(key: str, tmp_path: Path) -> None:
+    said = {"id": 0, "source": "user", "message": "Fix it.", "action": "message", "args": {"content": "Fix it."}}
+    ran = {"id": 1, "source": "agent", "message": "Runs ls.", "action": "run", "args": {"command": "ls"}}
+    path = tmp_path / "output.json"
+    path.write_text(json.dumps({"instance_id": "a", key: [said, ran]}))
+    problems: list[fl.Problem] = []
+    assert list(fl.read(path, on_problem=problems.append)) == []
+    assert [each.code for each in problems] in (["unsupported_format"], ["unknown_record"])
+
+
+def test_an_archive_is_named_and_not_read_as_lines(tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("samples/1.json", json.dumps({"messages": [{"role": "user", "content": "Hi."}]}))
+    problems: list[fl.Problem] = []
+    assert list(fl.read(path, on_problem=problems.append)) == []
+    assert problems[0].code == "unsupported_format"
+    assert "inspect log dump" in problems[0].detail

@@ -343,6 +343,10 @@ class _File:
                 self.problem("unsupported_compression", detail="reading zstd needs the package zstandard")
                 return
             stream = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        elif head == b"PK\x03\x04":
+            detail = "this is an archive of files: read each of them; of an Inspect log, `inspect log dump` prints JSON"
+            self.problem("unsupported_format", detail=detail)
+            return
         errors: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
         with contextlib.suppress(ImportError):
             import zstandard
