@@ -37,7 +37,11 @@ fn main() {
     let claude = Generation::ALL
         .iter()
         .map(|generation| (generation.name(), Box::new(ClaudeCounter::new(*generation)) as Box<dyn Counter>));
-    for (name, counter) in encoded.chain(claude) {
+    let only = arguments.get(1).filter(|a| !a.starts_with("--")).cloned();
+    for (name, counter) in encoded
+        .chain(claude)
+        .filter(|(name, _)| only.as_ref().is_none_or(|only| name.contains(only.as_str())))
+    {
         for (kind, text) in texts::texts() {
             let count = |text: &str| {
                 black_box(counter.count(black_box(text), &mut || true).ok());

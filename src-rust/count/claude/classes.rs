@@ -54,28 +54,7 @@ impl Class {
         // Beyond the Basic Multilingual Plane all is hard.
         TABLE.get(c as usize).copied().unwrap_or(Class::HardLetter)
     }
-
-    /// The class of an ASCII character; `None` for other bytes.
-    #[inline]
-    pub(super) fn of_ascii(byte: u8) -> Option<Class> {
-        ASCII[usize::from(byte)]
-    }
 }
-
-const ASCII: [Option<Class>; 256] = {
-    let mut table = [None; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        table[byte] = Some(match byte as u8 {
-            b'\t' | b'\n' | 0x0b | 0x0c | b'\r' | b' ' => Class::Space,
-            b'0'..=b'9' => Class::AsciiDigit,
-            b'a'..=b'z' | b'A'..=b'Z' => Class::Word,
-            _ => Class::Punct,
-        });
-        byte += 1;
-    }
-    table
-};
 
 static TABLE: LazyLock<Vec<Class>> = LazyLock::new(|| {
     let starts = RANGES.chunks_exact(3).map(|range| usize::from(u16::from_le_bytes([range[0], range[1]])));
@@ -93,11 +72,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_covers_the_plane_and_agrees_on_ascii() {
+    fn the_table_covers_the_plane() {
         assert_eq!(TABLE.len(), 0x1_0000);
-        for byte in (b' '..0x7f).chain(*b"\t\n") {
-            assert_eq!(Some(Class::of(char::from(byte))), Class::of_ascii(byte), "{byte}");
-        }
     }
 
     #[test]

@@ -4,15 +4,15 @@ use std::cell::RefCell;
 
 use super::Generation;
 use super::normalize::normalized;
-use super::runs::{Kind, Marker, Runs};
+use super::runs::{Kind, Marker, Run, Runs, Written};
 use super::tiles::{Pieces, Reached};
 use crate::count::counter::{CountKind, Counter, Interrupt};
 use crate::error::{Error, Result};
 
-/// Places of a memo. A run that needs a place that is taken replaces what is there.
-const PLACES: usize = 1 << 15;
-/// Longest marked run in the memo.
-const MAX_KNOWN_BYTES: usize = 16;
+/// Pairs of places of a memo: 256 KB.
+const PAIRS: usize = 1 << 13;
+/// Longest run in the memo.
+const MAX_KNOWN_BYTES: usize = 14;
 /// Runs between two questions whether to go on.
 const ASK_EVERY_RUNS: usize = 1 << 16;
 
@@ -37,28 +37,57 @@ struct Scratch {
     memos: [Memo; 3],
 }
 
-/// A memo of short runs: their bytes and their pieces. A marked run has no zero byte, so that zeros fill its key.
+/// A memo of short runs. A place holds a key and, in its highest byte, the pieces; those of a pair hold the two runs
+/// that needed it last.
 #[derive(Default)]
-struct Memo(Vec<(u128, u32)>);
+struct Memo(Vec<[u128; 2]>);
+
+const COUNT_SHIFT: u32 = 120;
 
 impl Memo {
-    /// The pieces of a run of at most [`MAX_KNOWN_BYTES`], by `cover` if they are not known.
+    /// The pieces of a run, by `cover` if they are not known.
     #[inline]
-    fn get(&mut self, run: &[u8], cover: impl FnOnce() -> u64) -> u64 {
+    fn get(&mut self, key: u128, cover: impl FnOnce() -> u64) -> u64 {
         if self.0.is_empty() {
-            self.0.resize(PLACES, (0, 0));
+            self.0.resize(PAIRS, [0; 2]);
         }
-        let mut bytes = [0; MAX_KNOWN_BYTES];
-        bytes[..run.len()].copy_from_slice(run);
-        let key = u128::from_le_bytes(bytes);
         let (low, high) = (key as u64, (key >> 64) as u64);
         let hash = (low ^ high.rotate_left(23)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let place = &mut self.0[(hash >> 49) as usize % PLACES];
-        if place.0 != key {
-            *place = (key, u32::try_from(cover()).unwrap_or(u32::MAX));
+        let pair = &mut self.0[(hash >> 45) as usize % PAIRS];
+        let is_key = |place: u128| (place ^ key) << (128 - COUNT_SHIFT) == 0;
+        let count_of = |place: u128| (place >> COUNT_SHIFT) as u64;
+        if is_key(pair[0]) {
+            return count_of(pair[0]);
         }
-        u64::from(place.1)
+        if is_key(pair[1]) {
+            return count_of(pair[1]);
+        }
+        let pieces = cover();
+        // Fewer than a byte of them: a key has few bytes.
+        *pair = [key | u128::from(pieces) << COUNT_SHIFT, pair[0]];
+        pieces
     }
+}
+
+/// The key of a marked run of at most [`MAX_KNOWN_BYTES`]: its bytes. It has no zero byte, so that zeros fill the key.
+#[inline]
+fn key_of_marked(run: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    bytes[..run.len()].copy_from_slice(run);
+    u128::from_le_bytes(bytes)
+}
+
+/// The key of a run of ASCII of at most [`MAX_KNOWN_BYTES`] before it is marked: its bytes, and in a byte that no marked
+/// run has what will be written around them.
+#[inline]
+fn key_of_plain(text: &[u8], run: &Run, begins: bool, ends: bool) -> u128 {
+    let (start, end) = (run.start as usize, run.end as usize);
+    let around = 0x80 | (run.kind as u8) << 2 | u8::from(begins) << 1 | u8::from(ends);
+    let bytes = match text.get(start..).and_then(<[u8]>::first_chunk) {
+        Some(bytes) => u128::from_le_bytes(*bytes) & ((1 << (8 * (end - start))) - 1),
+        None => key_of_marked(text.get(start..end).unwrap_or_default()),
+    };
+    bytes | u128::from(around) << (8 * MAX_KNOWN_BYTES)
 }
 
 thread_local! {
@@ -111,6 +140,28 @@ impl Scratch {
                 return Err(Error::interrupted());
             }
             let Some(run) = marker.run(i) else { break };
+            let is_short = run.end - run.start <= MAX_KNOWN_BYTES as u32;
+            if run.is_plain
+                && is_short
+                && marked.is_empty()
+                && let Some(written) = marker.plain(i, &run)
+            {
+                total += match written {
+                    Written::Digits => u64::from(run.end - run.start).div_ceil(3),
+                    Written::Marked { begins, ends } => {
+                        memo.get(key_of_plain(text.as_bytes(), &run, begins, ends), || {
+                            marker.write(i, &run, marked);
+                            let pieces = pieces.cover(marked, reached);
+                            marked.clear();
+                            pieces
+                        })
+                    }
+                };
+                if total > limit {
+                    return Ok(None);
+                }
+                continue;
+            }
             if marker.vanishes(i, &run) {
                 continue;
             }
@@ -131,7 +182,7 @@ impl Scratch {
                     (marked.len() as u64).div_ceil(3)
                 }
                 _ if marked.len() > MAX_KNOWN_BYTES => pieces.cover(marked, reached),
-                _ => memo.get(marked, || pieces.cover(marked, reached)),
+                _ => memo.get(key_of_marked(marked), || pieces.cover(marked, reached)),
             };
             marked.clear();
             if total > limit {

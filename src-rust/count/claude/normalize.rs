@@ -7,6 +7,9 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 /// A text as the tokenizer reads it: NFC, without control and private characters, with plain spaces, and with plain
 /// quotes if `folds_quotes`. O(bytes).
 pub(super) fn normalized(text: &str, folds_quotes: bool) -> Cow<'_, str> {
+    if text.as_bytes().chunks(PLAIN_BYTES).all(is_plain) {
+        return Cow::Borrowed(text);
+    }
     // Plain characters are composed and combine with nothing, so that the others tell.
     let composed: Cow<'_, str> = match is_nfc_quick(others(text).map(|(_, c)| c)) {
         IsNormalized::Yes => Cow::Borrowed(text),
@@ -37,6 +40,17 @@ pub(super) fn normalized(text: &str, folds_quotes: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Bytes that are looked at together, which takes a few instructions.
+const PLAIN_BYTES: usize = 32;
+
+/// Whether bytes are printable ASCII, tabs and line ends.
+#[inline]
+fn is_plain(bytes: &[u8]) -> bool {
+    bytes
+        .iter()
+        .fold(true, |so_far, byte| so_far & (matches!(byte, b' '..0x7f) | matches!(byte, b'\t' | b'\n')))
+}
+
 /// The characters of a text that are not plain ASCII, with their places.
 fn others(text: &str) -> impl Iterator<Item = (usize, char)> {
     const IS_PLAIN: [bool; 256] = {
@@ -52,6 +66,9 @@ fn others(text: &str) -> impl Iterator<Item = (usize, char)> {
     };
     let mut at = 0;
     std::iter::from_fn(move || {
+        while text.as_bytes().get(at..at + PLAIN_BYTES).is_some_and(is_plain) {
+            at += PLAIN_BYTES;
+        }
         let rest = &text.as_bytes()[at..];
         at += rest.iter().position(|byte| !IS_PLAIN[usize::from(*byte)])?;
         let c = text[at..].chars().next()?;

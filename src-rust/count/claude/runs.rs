@@ -11,6 +11,76 @@ use super::tiles::{BEGIN, CAPS, END, SHIFT};
 /// Endings that an apostrophe binds to the word before it.
 const CONTRACTIONS: [&str; 7] = ["s", "t", "d", "m", "ll", "re", "ve"];
 
+/// Bytes of a text that are classified at once.
+const BLOCK_BYTES: usize = 64;
+
+/// The classes of a block of ASCII: bit `i` describes byte `i`; what is in none is punctuation.
+struct Block {
+    words: u64,
+    digits: u64,
+    spaces: u64,
+    /// Spaces proper, among `spaces`.
+    blanks: u64,
+    apostrophes: u64,
+    /// Bytes up to the first that is not ASCII.
+    len: u32,
+}
+
+impl Block {
+    /// The block that begins at `at`.
+    #[inline]
+    fn of(text: &[u8], at: usize) -> Self {
+        const EACH: u64 = 0x0101_0101_0101_0101;
+        const HIGH: u64 = 0x80 * EACH;
+        // Of eight bytes below 128, the high bits of those from `least` on.
+        let from = |bytes: u64, least: u8| (bytes + u64::from(128 - least) * EACH) & HIGH;
+        // The high bits of eight bytes, side by side.
+        let gathered = |high: u64| (high >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        let rest = text.get(at..).unwrap_or_default();
+        let mut padded = [0; BLOCK_BYTES];
+        let bytes = rest.first_chunk().unwrap_or_else(|| {
+            padded[..rest.len()].copy_from_slice(rest);
+            &padded
+        });
+        let (mut words, mut digits, mut spaces) = (0, 0, 0);
+        let (mut blanks, mut apostrophes, mut wide) = (0, 0, 0);
+        let (chunks, _) = bytes.as_chunks();
+        for (i, chunk) in chunks.iter().enumerate() {
+            let bytes = u64::from_le_bytes(*chunk);
+            let plain = bytes & !HIGH;
+            let small = plain | (0x20 * EACH);
+            let over_blanks = from(plain, b' ' + 1);
+            words |= gathered(from(small, b'a') & !from(small, b'z' + 1)) << (8 * i);
+            digits |= gathered(from(plain, b'0') & !from(plain, b'9' + 1)) << (8 * i);
+            spaces |= gathered(!over_blanks & HIGH) << (8 * i);
+            blanks |= gathered(from(plain, b' ') & !over_blanks) << (8 * i);
+            apostrophes |= gathered(from(plain, b'\'') & !from(plain, b'\'' + 1)) << (8 * i);
+            wide |= gathered(bytes & HIGH) << (8 * i);
+        }
+        let len = u64::from(wide.trailing_zeros()).min(rest.len() as u64) as u32;
+        Block { words, digits, spaces, blanks, apostrophes, len }
+    }
+
+    /// The bits of the bytes in the block.
+    #[inline]
+    fn all(&self) -> u64 {
+        u64::MAX >> (BLOCK_BYTES as u32 - self.len)
+    }
+
+    /// The spaces that vanish between two markers: one between words, or between punctuation that is no apostrophe.
+    #[inline]
+    fn gaps(&self, text: &[u8], at: usize) -> u64 {
+        let is_marked = |at: usize| {
+            text.get(at)
+                .is_some_and(|&byte| byte.is_ascii_graphic() && !byte.is_ascii_digit() && byte != b'\'')
+        };
+        let marked = self.all() & !(self.digits | self.spaces | self.apostrophes);
+        let before = marked << 1 | u64::from(at > 0 && is_marked(at - 1));
+        let after = marked >> 1 | u64::from(is_marked(at + BLOCK_BYTES)) << (BLOCK_BYTES - 1);
+        self.blanks & before & after
+    }
+}
+
 /// A run of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
@@ -22,6 +92,8 @@ pub(super) struct Run {
     last: Class,
     /// Its numbers are of one class, and nothing else is in it.
     is_uniform: bool,
+    /// It is ASCII.
+    pub is_plain: bool,
 }
 
 /// The kind of a run.
@@ -39,7 +111,7 @@ pub(super) enum Kind {
     HardLetter,
 }
 
-/// The runs of a text, used again from text to text.
+/// The runs of a text, used again from text to text. A space that vanishes between two markers is in none.
 #[derive(Default)]
 pub(super) struct Runs(Vec<Run>);
 
@@ -47,26 +119,51 @@ impl Runs {
     /// Parts a normalized text. O(bytes).
     pub(super) fn part(&mut self, text: &str) {
         self.0.clear();
-        let bytes = text.as_bytes();
         let mut at = 0;
-        while let Some(&byte) = bytes.get(at) {
-            let start = at;
-            if let Some(class) = Class::of_ascii(byte) {
-                // Of plain text a whole run is read at once.
-                let more =
-                    bytes[at..].iter().take_while(|byte| Class::of_ascii(**byte) == Some(class)).count();
-                at += more;
-                self.push(class, start, at);
-            } else {
-                let c = text[at..].chars().next().unwrap_or('\u{fffd}');
+        while at < text.len() {
+            at = self.part_plain(text.as_bytes(), at);
+            for c in text[at..].chars().take_while(|c| !c.is_ascii()) {
+                self.push(Class::of(c), at, at + c.len_utf8(), false);
                 at += c.len_utf8();
-                self.push(Class::of(c), start, at);
             }
         }
     }
 
+    /// Parts ASCII from `at` on, and returns where it ends.
+    fn part_plain(&mut self, text: &[u8], mut at: usize) -> usize {
+        // By the bits of a byte in the masks of words, digits and spaces.
+        const CLASSES: [Class; 8] = {
+            let mut classes = [Class::Punct; 8];
+            (classes[1], classes[2], classes[4]) = (Class::Word, Class::AsciiDigit, Class::Space);
+            classes
+        };
+        loop {
+            let block = Block::of(text, at);
+            let Block { words, digits, spaces, .. } = block;
+            if block.len == 0 {
+                return at;
+            }
+            let changes = |mask: u64| mask ^ mask << 1;
+            let bounds = changes(words) | changes(digits) | changes(spaces) | 1;
+            let mut starts = bounds & !block.gaps(text, at) & block.all();
+            while starts != 0 {
+                let from = starts.trailing_zeros();
+                starts &= starts - 1;
+                let to = (from + 1 + (bounds >> from >> 1).trailing_zeros()).min(block.len);
+                let bit = |mask: u64| (mask >> from & 1) as usize;
+                let class = CLASSES[(bit(words) | bit(digits) << 1 | bit(spaces) << 2) & 7];
+                if from == 0 {
+                    self.push(class, at, at + to as usize, true);
+                } else {
+                    self.0.push(Run::plain(class, at + from as usize, at + to as usize));
+                }
+            }
+            at += block.len as usize;
+        }
+    }
+
     #[inline]
-    fn push(&mut self, class: Class, start: usize, end: usize) {
+    fn push(&mut self, class: Class, start: usize, end: usize, is_plain: bool) {
         let last = self.0.last_mut();
         let before = last.as_ref().map(|run| run.kind);
         let kind = match class {
@@ -84,15 +181,16 @@ impl Runs {
             Class::Selector => before.filter(|kind| kind.is_hard()).unwrap_or(Kind::HardLetter),
         };
         let end = u32::try_from(end).unwrap_or(u32::MAX);
-        match last.filter(|run| run.kind == kind) {
+        match last.filter(|run| run.kind == kind && run.end as usize == start) {
             Some(run) => {
                 run.end = end;
                 run.is_uniform &= class == run.first || kind == Kind::Digit;
                 run.last = class;
+                run.is_plain &= is_plain;
             }
             None => {
                 let start = u32::try_from(start).unwrap_or(u32::MAX);
-                self.0.push(Run { kind, start, end, first: class, last: class, is_uniform: true });
+                self.0.push(Run { kind, start, end, first: class, last: class, is_uniform: true, is_plain });
             }
         }
     }
@@ -109,6 +207,23 @@ impl Kind {
 }
 
 impl Run {
+    /// A run of ASCII.
+    #[inline]
+    fn plain(class: Class, start: usize, end: usize) -> Self {
+        const KINDS: [Kind; 5] = [Kind::Space, Kind::Digit, Kind::Digit, Kind::Punct, Kind::Word];
+        let place = |at| u32::try_from(at).unwrap_or(u32::MAX);
+        let kind = KINDS.get(class as usize).copied().unwrap_or(Kind::Word);
+        Run {
+            kind,
+            start: place(start),
+            end: place(end),
+            first: class,
+            last: class,
+            is_uniform: true,
+            is_plain: true,
+        }
+    }
+
     /// Its text.
     #[inline]
     pub(super) fn of<'t>(&self, text: &'t str) -> &'t str {
@@ -130,6 +245,15 @@ impl Run {
     fn takes_right_border(&self) -> bool {
         self.kind == Kind::Punct || self.has_hard_edge(self.last) || self.has_digit_edge(self.last)
     }
+}
+
+/// How a run is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// As digits, which have no markers.
+    Digits,
+    /// With these markers around it.
+    Marked { begins: bool, ends: bool },
 }
 
 /// The runs of a text with their markers.
@@ -180,22 +304,47 @@ impl<'t> Marker<'t> {
     }
 
     /// Whether the left edge of a run borders a space.
-    fn follows_space(&self, i: usize) -> bool {
-        match i.checked_sub(1) {
+    fn follows_space(&self, run: &Run) -> bool {
+        match (run.start as usize).checked_sub(1) {
             // The frame of a message ends in a marker, which stands for a space.
             None => self.generation.begins_within_boundary(),
-            Some(before) => {
-                self.runs[before].kind == Kind::Space && self.body(before).as_bytes().last() == Some(&b' ')
-            }
+            Some(before) => self.text.as_bytes().get(before) == Some(&b' '),
         }
     }
 
     /// Whether the right edge of a run borders exactly one space.
-    fn precedes_space(&self, i: usize) -> bool {
-        let after = self.body(i + 1).as_bytes();
-        self.runs.get(i + 1).is_some_and(|run| run.kind == Kind::Space)
-            && after.first() == Some(&b' ')
-            && after.get(1) != Some(&b' ')
+    fn precedes_space(&self, run: &Run) -> bool {
+        let after = self.text.as_bytes().get(run.end as usize..).unwrap_or_default();
+        after.first() == Some(&b' ') && after.get(1) != Some(&b' ')
+    }
+
+    /// How a run of ASCII is written, if the bytes beside it decide it.
+    #[inline]
+    pub(super) fn plain(&self, i: usize, run: &Run) -> Option<Written> {
+        let bytes = self.text.as_bytes();
+        let (start, end) = (run.start as usize, run.end as usize);
+        let before = if i == 0 { None } else { self.runs.get(i - 1) };
+        match run.kind {
+            Kind::Word => {
+                (before?.kind != Kind::Stray).then_some(Written::Marked { begins: true, ends: true })
+            }
+            Kind::Digit => Some(Written::Digits),
+            // One space may vanish beside other characters or an apostrophe.
+            Kind::Space if end - start == 1 && bytes.get(start) == Some(&b' ') => None,
+            Kind::Space => Some(Written::Marked { begins: false, ends: false }),
+            // An apostrophe may belong to the word after it.
+            Kind::Punct if !self.is_apostrophe(run) => {
+                let begins = bytes.get(start.checked_sub(1)?) == Some(&b' ');
+                let ends = bytes.get(end) == Some(&b' ') && bytes.get(end + 1) != Some(&b' ');
+                Some(Written::Marked { begins, ends })
+            }
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn is_apostrophe(&self, run: &Run) -> bool {
+        run.end - run.start == 1 && self.text.as_bytes().get(run.start as usize) == Some(&b'\'')
     }
 
     /// What the frame of a message writes before the first run: a marker that the run does not bring itself.
@@ -222,7 +371,7 @@ impl<'t> Marker<'t> {
                 let takes = (run.kind == Kind::Punct && !self.opens_word(i))
                     || run.has_hard_edge(run.first)
                     || (run.has_digit_edge(run.first) && !run.has_hard_edge(run.last));
-                takes && self.follows_space(i)
+                takes && self.follows_space(run)
             }
         }
     }
@@ -233,7 +382,7 @@ impl<'t> Marker<'t> {
             Kind::Space => false,
             Kind::Word => true,
             Kind::Stray => !self.runs.get(i + 1).is_some_and(|next| next.kind == Kind::Word),
-            _ => run.takes_right_border() && self.precedes_space(i),
+            _ => run.takes_right_border() && self.precedes_space(run),
         }
     }
 
@@ -364,6 +513,24 @@ fn lowered(c: char) -> impl Iterator<Item = char> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_has_the_classes_of_its_characters() {
+        let plain: Vec<u8> = (b' '..0x7f).chain(*b"\t\n").collect();
+        for at in 0..plain.len() {
+            let block = Block::of(&plain, at);
+            assert_eq!(block.len as usize, (plain.len() - at).min(BLOCK_BYTES));
+            for (i, byte) in plain[at..].iter().take(BLOCK_BYTES).enumerate() {
+                let bit = |mask: u64| mask >> i & 1 == 1;
+                let class = Class::of(char::from(*byte));
+                assert_eq!(bit(block.words), class == Class::Word, "{byte}");
+                assert_eq!(bit(block.digits), class == Class::AsciiDigit, "{byte}");
+                assert_eq!(bit(block.spaces), class == Class::Space, "{byte}");
+                assert_eq!((bit(block.blanks), bit(block.apostrophes)), (*byte == b' ', *byte == b'\''));
+            }
+        }
+        assert_eq!(Block::of("ab字".as_bytes(), 0).len, 2);
+    }
 
     fn marked(text: &str, generation: Generation) -> String {
         let mut runs = Runs::default();
