@@ -10,13 +10,19 @@ pub(super) fn normalized(text: &str, folds_quotes: bool) -> Cow<'_, str> {
     if text.as_bytes().chunks(PLAIN_BYTES).all(is_plain) {
         return Cow::Borrowed(text);
     }
-    // Plain characters are composed and combine with nothing, so that the others tell.
-    let composed: Cow<'_, str> = match is_nfc_quick(others(text).map(|(_, c)| c)) {
-        IsNormalized::Yes => Cow::Borrowed(text),
-        _ => Cow::Owned(text.nfc().collect()),
-    };
     let is_changed = |c: char| folded(c, folds_quotes) != Some(c) || c == SARA_AA;
-    if !others(&composed).any(|(_, c)| is_changed(c)) {
+    // Plain characters are composed and combine with nothing, so that the others tell.
+    let mut changes = false;
+    let read = others(text).map(|(_, c)| c).inspect(|c| changes |= is_changed(*c));
+    let composed: Cow<'_, str> = match is_nfc_quick(read) {
+        IsNormalized::Yes => Cow::Borrowed(text),
+        _ => {
+            let composed: String = text.nfc().collect();
+            changes = others(&composed).any(|(_, c)| is_changed(c));
+            Cow::Owned(composed)
+        }
+    };
+    if !changes {
         return composed;
     }
     let mut out = String::with_capacity(composed.len());

@@ -4,9 +4,12 @@
 //! markers, their case before the first. Punctuation, other symbols and digits of other scripts have a marker at an edge
 //! that borders a space. A space between two markers vanishes.
 
+use std::slice::SliceIndex;
+
 use super::Generation;
 use super::classes::Class;
 use super::tiles::{BEGIN, CAPS, END, SHIFT};
+use crate::count::simd::dispatch::{Engine, Kernel};
 
 /// Endings that an apostrophe binds to the word before it.
 const CONTRACTIONS: [&str; 7] = ["s", "t", "d", "m", "ll", "re", "ve"];
@@ -28,7 +31,7 @@ struct Block {
 
 impl Block {
     /// The block that begins at `at`.
-    #[inline]
+    #[inline(always)]
     fn of(text: &[u8], at: usize) -> Self {
         const EACH: u64 = 0x0101_0101_0101_0101;
         const HIGH: u64 = 0x80 * EACH;
@@ -62,13 +65,25 @@ impl Block {
     }
 
     /// The bits of the bytes in the block.
-    #[inline]
+    #[inline(always)]
     fn all(&self) -> u64 {
         u64::MAX >> (BLOCK_BYTES as u32 - self.len)
     }
 
+    /// The bytes after a space, and those before exactly one.
+    #[inline(always)]
+    fn borders(&self, text: &[u8], at: usize) -> (u64, u64) {
+        let is_blank = |at: usize| text.get(at) == Some(&b' ');
+        let end = at + BLOCK_BYTES;
+        let begins = self.blanks << 1 | u64::from(at > 0 && is_blank(at - 1));
+        let (next, after) = (u64::from(is_blank(end)), u64::from(is_blank(end + 1)));
+        let one = self.blanks >> 1 | next << (BLOCK_BYTES - 1);
+        let two = self.blanks >> 2 | next << (BLOCK_BYTES - 2) | after << (BLOCK_BYTES - 1);
+        (begins, one & !two)
+    }
+
     /// The spaces that vanish between two markers: one between words, or between punctuation that is no apostrophe.
-    #[inline]
+    #[inline(always)]
     fn gaps(&self, text: &[u8], at: usize) -> u64 {
         let is_marked = |at: usize| {
             text.get(at)
@@ -81,6 +96,9 @@ impl Block {
     }
 }
 
+/// The highest bit of [`Run::around`].
+const PLAIN: u8 = 0x80;
+
 /// A run of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
@@ -92,8 +110,9 @@ pub(super) struct Run {
     last: Class,
     /// Its numbers are of one class, and nothing else is in it.
     is_uniform: bool,
-    /// It is ASCII.
-    pub is_plain: bool,
+    /// For a run of ASCII that the bytes beside it decide: [`PLAIN`], its kind, and whether a marker begins and ends
+    /// it; for others 0.
+    pub around: u8,
 }
 
 /// The kind of a run.
@@ -119,18 +138,71 @@ impl Runs {
     /// Parts a normalized text. O(bytes).
     pub(super) fn part(&mut self, text: &str) {
         self.0.clear();
-        let mut at = 0;
+        let (engine, mut at) = (Engine::fastest(), 0);
         while at < text.len() {
-            at = self.part_plain(text.as_bytes(), at);
+            at = engine.run(PartPlain { runs: self, text: text.as_bytes(), at });
             for c in text[at..].chars().take_while(|c| !c.is_ascii()) {
-                self.push(Class::of(c), at, at + c.len_utf8(), false);
+                self.push(Class::of(c), at, at + c.len_utf8());
                 at += c.len_utf8();
             }
         }
     }
 
-    /// Parts ASCII from `at` on, and returns where it ends.
-    fn part_plain(&mut self, text: &[u8], mut at: usize) -> usize {
+    /// Adds a character that is not ASCII.
+    fn push(&mut self, class: Class, start: usize, end: usize) {
+        let before = self.0.last().map(|run| run.kind);
+        let kind = match class {
+            Class::Space => Kind::Space,
+            Class::AsciiDigit | Class::ArabicDigit => Kind::Digit,
+            Class::Punct => Kind::Punct,
+            Class::Word => Kind::Word,
+            // A mark belongs to the word before it.
+            Class::Stray if before == Some(Kind::Word) => Kind::Word,
+            Class::Stray => Kind::Stray,
+            Class::HardPunct => Kind::HardPunct,
+            Class::HardNd | Class::HardNo => Kind::HardNumber,
+            Class::HardLetter => Kind::HardLetter,
+            // A selector belongs to the hard character before it.
+            Class::Selector => before.filter(|kind| kind.is_hard()).unwrap_or(Kind::HardLetter),
+        };
+        self.join(Run::new(kind, class, start, end, 0));
+    }
+
+    /// Adds a run, which may belong to the one before it.
+    #[inline]
+    fn join(&mut self, next: Run) {
+        match self.0.last_mut().filter(|run| run.kind == next.kind && run.end == next.start) {
+            Some(run) => {
+                run.end = next.end;
+                run.is_uniform &= next.first == run.first || next.kind == Kind::Digit;
+                run.last = next.last;
+                // The left border is that of the first part, the right one that of the last.
+                let is_plain = run.around != 0 && next.around != 0;
+                run.around = if is_plain { run.around & !1 | next.around & 1 } else { 0 };
+            }
+            None => {
+                let follows_mark = self.0.last().is_some_and(|run| run.kind == Kind::Stray);
+                let around = if follows_mark || next.start == 0 { 0 } else { next.around };
+                self.0.push(Run { around, ..next });
+            }
+        }
+    }
+}
+
+/// Parts ASCII from a place on.
+struct PartPlain<'a> {
+    runs: &'a mut Runs,
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Kernel for PartPlain<'_> {
+    /// Where it ends.
+    type Outcome = usize;
+
+    #[inline(always)]
+    fn run(self, _: impl Fn(&[u8; 4]) + Copy) -> usize {
+        let PartPlain { runs, text, mut at } = self;
         // By the bits of a byte in the masks of words, digits and spaces.
         const CLASSES: [Class; 8] = {
             let mut classes = [Class::Punct; 8];
@@ -146,57 +218,19 @@ impl Runs {
             let changes = |mask: u64| mask ^ mask << 1;
             let bounds = changes(words) | changes(digits) | changes(spaces) | 1;
             let mut starts = bounds & !block.gaps(text, at) & block.all();
+            let (begins, ends) = block.borders(text, at);
             while starts != 0 {
                 let from = starts.trailing_zeros();
                 starts &= starts - 1;
                 let to = (from + 1 + (bounds >> from >> 1).trailing_zeros()).min(block.len);
                 let bit = |mask: u64| (mask >> from & 1) as usize;
                 let class = CLASSES[(bit(words) | bit(digits) << 1 | bit(spaces) << 2) & 7];
-                if from == 0 {
-                    self.push(class, at, at + to as usize, true);
-                } else {
-                    self.0.push(Run::plain(class, at + from as usize, at + to as usize));
-                }
+                let borders = (begins >> from & 1) << 1 | ends >> (to - 1) & 1;
+                let run = Run::plain(class, at + from as usize, at + to as usize, borders as u8);
+                if from == 0 { runs.join(run) } else { runs.0.push(run) }
             }
             at += block.len as usize;
         }
-    }
-
-    #[inline]
-    fn push(&mut self, class: Class, start: usize, end: usize, is_plain: bool) {
-        let last = self.0.last_mut();
-        let before = last.as_ref().map(|run| run.kind);
-        let kind = match class {
-            Class::Space => Kind::Space,
-            Class::AsciiDigit | Class::ArabicDigit => Kind::Digit,
-            Class::Punct => Kind::Punct,
-            Class::Word => Kind::Word,
-            // A mark belongs to the word before it.
-            Class::Stray if before == Some(Kind::Word) => Kind::Word,
-            Class::Stray => Kind::Stray,
-            Class::HardPunct => Kind::HardPunct,
-            Class::HardNd | Class::HardNo => Kind::HardNumber,
-            Class::HardLetter => Kind::HardLetter,
-            // A selector belongs to the hard character before it.
-            Class::Selector => before.filter(|kind| kind.is_hard()).unwrap_or(Kind::HardLetter),
-        };
-        let end = u32::try_from(end).unwrap_or(u32::MAX);
-        match last.filter(|run| run.kind == kind && run.end as usize == start) {
-            Some(run) => {
-                run.end = end;
-                run.is_uniform &= class == run.first || kind == Kind::Digit;
-                run.last = class;
-                run.is_plain &= is_plain;
-            }
-            None => {
-                let start = u32::try_from(start).unwrap_or(u32::MAX);
-                self.0.push(Run { kind, start, end, first: class, last: class, is_uniform: true, is_plain });
-            }
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
     }
 }
 
@@ -207,12 +241,9 @@ impl Kind {
 }
 
 impl Run {
-    /// A run of ASCII.
-    #[inline]
-    fn plain(class: Class, start: usize, end: usize) -> Self {
-        const KINDS: [Kind; 5] = [Kind::Space, Kind::Digit, Kind::Digit, Kind::Punct, Kind::Word];
+    #[inline(always)]
+    fn new(kind: Kind, class: Class, start: usize, end: usize, around: u8) -> Self {
         let place = |at| u32::try_from(at).unwrap_or(u32::MAX);
-        let kind = KINDS.get(class as usize).copied().unwrap_or(Kind::Word);
         Run {
             kind,
             start: place(start),
@@ -220,8 +251,20 @@ impl Run {
             first: class,
             last: class,
             is_uniform: true,
-            is_plain: true,
+            around,
         }
+    }
+
+    /// A run of ASCII between these borders.
+    #[inline(always)]
+    fn plain(class: Class, start: usize, end: usize, borders: u8) -> Self {
+        let (kind, around) = match class {
+            Class::Word => (Kind::Word, 3),
+            Class::Punct => (Kind::Punct, borders),
+            Class::AsciiDigit => (Kind::Digit, 0),
+            _ => (Kind::Space, 0),
+        };
+        Run::new(kind, class, start, end, PLAIN | (kind as u8) << 2 | around)
     }
 
     /// Its text.
@@ -247,20 +290,11 @@ impl Run {
     }
 }
 
-/// How a run is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Written {
-    /// As digits, which have no markers.
-    Digits,
-    /// With these markers around it.
-    Marked { begins: bool, ends: bool },
-}
-
 /// The runs of a text with their markers.
 pub(super) struct Marker<'t> {
-    text: &'t str,
+    pub(super) text: &'t str,
     runs: &'t [Run],
-    generation: Generation,
+    pub(super) generation: Generation,
 }
 
 impl<'t> Marker<'t> {
@@ -271,6 +305,21 @@ impl<'t> Marker<'t> {
     #[inline]
     pub(super) fn run(&self, i: usize) -> Option<Run> {
         self.runs.get(i).copied()
+    }
+
+    /// The runs in a range.
+    pub(super) fn runs(&self, range: impl SliceIndex<[Run], Output = [Run]>) -> &'t [Run] {
+        self.runs.get(range).unwrap_or_default()
+    }
+
+    /// Whether a piece may span the run and the next one: from a hard run into punctuation, and from an apostrophe into
+    /// a contraction.
+    pub(super) fn is_covered_with_next(&self, i: usize, run: &Run) -> bool {
+        match self.runs.get(i + 1).map(|next| next.kind) {
+            Some(Kind::Punct) => matches!(run.kind, Kind::HardPunct | Kind::HardNumber),
+            Some(Kind::Word) => run.kind == Kind::Punct && self.is_contraction(i + 1),
+            _ => false,
+        }
     }
 
     fn body(&self, i: usize) -> &'t str {
@@ -285,7 +334,7 @@ impl<'t> Marker<'t> {
     }
 
     /// Whether the word is a contraction, whose apostrophe is its opening marker.
-    pub(super) fn is_contraction(&self, i: usize) -> bool {
+    fn is_contraction(&self, i: usize) -> bool {
         let Some(run) = self.runs.get(i).filter(|run| run.kind == Kind::Word && run.end - run.start <= 2)
         else {
             return false;
@@ -316,35 +365,6 @@ impl<'t> Marker<'t> {
     fn precedes_space(&self, run: &Run) -> bool {
         let after = self.text.as_bytes().get(run.end as usize..).unwrap_or_default();
         after.first() == Some(&b' ') && after.get(1) != Some(&b' ')
-    }
-
-    /// How a run of ASCII is written, if the bytes beside it decide it.
-    #[inline]
-    pub(super) fn plain(&self, i: usize, run: &Run) -> Option<Written> {
-        let bytes = self.text.as_bytes();
-        let (start, end) = (run.start as usize, run.end as usize);
-        let before = if i == 0 { None } else { self.runs.get(i - 1) };
-        match run.kind {
-            Kind::Word => {
-                (before?.kind != Kind::Stray).then_some(Written::Marked { begins: true, ends: true })
-            }
-            Kind::Digit => Some(Written::Digits),
-            // One space may vanish beside other characters or an apostrophe.
-            Kind::Space if end - start == 1 && bytes.get(start) == Some(&b' ') => None,
-            Kind::Space => Some(Written::Marked { begins: false, ends: false }),
-            // An apostrophe may belong to the word after it.
-            Kind::Punct if !self.is_apostrophe(run) => {
-                let begins = bytes.get(start.checked_sub(1)?) == Some(&b' ');
-                let ends = bytes.get(end) == Some(&b' ') && bytes.get(end + 1) != Some(&b' ');
-                Some(Written::Marked { begins, ends })
-            }
-            _ => None,
-        }
-    }
-
-    #[inline]
-    fn is_apostrophe(&self, run: &Run) -> bool {
-        run.end - run.start == 1 && self.text.as_bytes().get(run.start as usize) == Some(&b'\'')
     }
 
     /// What the frame of a message writes before the first run: a marker that the run does not bring itself.
@@ -537,7 +557,7 @@ mod tests {
         runs.part(text);
         let marker = Marker::new(text, &runs, generation);
         let mut out = Vec::new();
-        for i in 0..runs.len() {
+        for i in 0..runs.0.len() {
             let run = marker.run(i).expect("a run");
             if !marker.vanishes(i, &run) {
                 marker.write(i, &run, &mut out);
