@@ -1,7 +1,8 @@
 //! `cargo bench --bench throughput`: one line per text, fast enough to run after every change.
 //!
 //! Prints the speed of the first count of each text in this process and the best of many warm ones; with `-- NAME` only
-//! of counters whose names contain it. With `-- --write DIR` it writes the texts there instead, to measure other libraries on the same bytes.
+//! of counters whose names contain it. With `-- --write DIR` it writes the texts there instead, to measure other
+//! libraries on the same bytes.
 
 mod texts;
 
