@@ -30,7 +30,7 @@ pub const MAX_DEPTH: usize = 128;
 pub const MAX_VALUES: u32 = 1 << 23;
 
 /// Bytes at each end of a text that [`Node::with_edges`] shows.
-const EDGE_BYTES: usize = 8;
+const EDGE_BYTES: usize = 16;
 
 /// Up to [`EDGE_BYTES`] at the beginning and at the end of a text.
 #[inline]

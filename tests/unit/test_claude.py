@@ -53,6 +53,24 @@ def test_texts_count_as_by_the_oracle(generation: str) -> None:
         assert COUNTERS[generation].count(text) == claude.tokens(text, generation), ascii(text)
 
 
+#: Runs of ASCII of every kind and length, and a few characters that end a block of it.
+RUNS: Final = (
+    *("the", "The", "HELLO", "WiFi", "it's", "don't", "func", "x", "aVeryLongIdentifierName", "internationalization"),
+    *("==", "});", "'s", "'", "''", "_", ",", '"', "-" * 16, "." * 15, "100", "3.14", "12345678901234567"),
+    *("\n", "\n\t\t", " " * 3, " " * 17, "\t", "é", "字", "“", "─"),
+)
+
+
+@pytest.mark.parametrize("generation", COUNTERS)
+def test_runs_of_ascii_at_any_place_count_as_by_the_oracle(generation: str) -> None:
+    """The core reads ASCII in blocks, and knows short runs by their bytes."""
+    draw = random.Random(f"claude runs {generation}")
+    for _ in range(cases("claude_cases")):
+        parts = draw.choices(RUNS, k=draw.randint(5, 50))
+        text = "".join(part + draw.choice((" ", " ", "  ", "\n", "", "")) for part in parts)
+        assert COUNTERS[generation].count(text) == claude.tokens(text, generation), ascii(text)
+
+
 @pytest.mark.parametrize("generation", COUNTERS)
 def test_every_character_counts_as_by_the_oracle(generation: str) -> None:
     step = max(1, 0x10000 // cases("claude_cases"))

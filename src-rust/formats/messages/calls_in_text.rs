@@ -41,14 +41,26 @@ pub fn responses_in<N: Node>(text: Option<&N>) -> usize {
 
 /// Whether a text that begins so may begin with a tag after white space, either of them plain or as an escape.
 #[inline]
-fn may_begin_with_tag(first: &[u8]) -> bool {
-    matches!(first, [b'<' | b'\\' | b' ' | b'\n' | b'\r' | b'\t', ..])
+fn may_begin_with_tag(mut first: &[u8]) -> bool {
+    loop {
+        first = match first {
+            [] | [b'<', ..] | [b'\\', b'u', b'0', b'0', ..] => return true,
+            [b'\\', b'n' | b'r' | b't', rest @ ..] | [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] => rest,
+            _ => return false,
+        }
+    }
 }
 
 /// Whether a text that ends so may end in a tag before white space, either of them plain or as an escape.
 #[inline]
-fn may_end_in_tag(last: &[u8]) -> bool {
-    matches!(last, [.., b'>' | b' ' | b'\n' | b'\r' | b'\t'] | [.., b'\\', _] | [.., b'\\', b'u', _, _, _, _])
+fn may_end_in_tag(mut last: &[u8]) -> bool {
+    loop {
+        last = match last {
+            [] | [.., b'>'] | [.., b'\\', b'u', b'0', b'0', _, _] => return true,
+            [rest @ .., b'\\', b'n' | b'r' | b't'] | [rest @ .., b' ' | b'\n' | b'\r' | b'\t'] => rest,
+            _ => return false,
+        }
+    }
 }
 
 /// Adds the calls that the text of a message of the model holds.
