@@ -1,6 +1,6 @@
 //! Base64 text for data that a message holds as bytes, so that it is read, measured and hashed as in JSON.
 
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+pub(super) const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The base64 text of some bytes, padded. O(bytes).
 #[must_use]

@@ -50,7 +50,10 @@ pub enum Media {
     },
 }
 
-/// Bytes of the start of a file that are enough to recognise it and to measure sound.
+/// Bytes of the start of a file that are enough to recognise it.
+const MAGIC_BYTES: usize = 16;
+
+/// Bytes of the start of a file that are enough to measure sound.
 const HEAD_BYTES: usize = 4 << 10;
 
 /// Most bytes of a document that are searched for pages.
@@ -72,13 +75,19 @@ impl Media {
             None => (None, text),
         };
         let hash = picture_hash(text);
-        let head = decode(data.as_bytes(), HEAD_BYTES);
+        let head = decode(data.as_bytes(), MAGIC_BYTES);
         let bytes = decoded_length(data);
         match Sort::of_bytes(&head).or(url_sort).or(stated).unwrap_or(Sort::Document) {
             Sort::Picture => Media::Picture(Picture { size: base64_size(data), detail, hash }),
             Sort::Document => Media::Document { pages: pages(data, &head, bytes), hash },
-            Sort::Sound => Media::Sound { seconds: sound::seconds(&head, bytes), hash },
-            Sort::Video => Media::Video { seconds: sound::video_seconds(&head, bytes), hash },
+            Sort::Sound => {
+                let head = decode(data.as_bytes(), HEAD_BYTES);
+                Media::Sound { seconds: sound::seconds(&head, bytes), hash }
+            }
+            Sort::Video => {
+                let head = decode(data.as_bytes(), HEAD_BYTES);
+                Media::Video { seconds: sound::video_seconds(&head, bytes), hash }
+            }
             Sort::Text => Media::Text { bytes: u32::try_from(bytes).unwrap_or(u32::MAX), hash },
         }
     }
@@ -89,7 +98,7 @@ impl Media {
     pub fn is_recognised(text: &str) -> bool {
         let is_base64 =
             |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
-        let head = decode(text.as_bytes(), 16);
+        let head = decode(text.as_bytes(), MAGIC_BYTES);
         let is_sync = head.first() == Some(&0xff) && head.get(1) != Some(&0xd8);
         !is_sync && text.bytes().take(64).all(|byte| is_base64(&byte)) && Sort::of_bytes(&head).is_some()
     }

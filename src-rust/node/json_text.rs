@@ -9,12 +9,13 @@ const DATA_FROM: usize = 256;
 #[must_use]
 pub fn is_data(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let is_base64 = |&byte: &u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=' | b'\r' | b'\n')
+    let is_base64 = |byte: u8| {
+        byte.is_ascii_alphanumeric() | matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=' | b'\r' | b'\n')
     };
+    let is_each_base64 = |block: &[u8]| block.iter().fold(true, |so_far, &byte| so_far & is_base64(byte));
     match text.strip_prefix("data:").and_then(|url| url.split_once(',')) {
         Some((head, _)) if head.ends_with(";base64") => true,
-        _ => bytes.len() >= DATA_FROM && bytes.iter().all(is_base64),
+        _ => bytes.len() >= DATA_FROM && bytes.chunks(BLOCK).all(is_each_base64),
     }
 }
 
