@@ -1,11 +1,8 @@
 //! The top-level members of a message, looked up once for detection and reading.
 
-use super::Format;
-use super::parts::text_part;
 use crate::error::{Error, Result};
-use crate::formats::messages::calls_in_text::{push_calls, responses_in};
 use crate::node::{Fields, Key, KeySet, Kind, Node};
-use crate::transcript::{Build, Role};
+use crate::transcript::Role;
 
 /// A role by its name, as known to any dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +42,7 @@ impl RoleName {
 
     /// [`RoleName::of`] in the form that `Node::with_text` calls.
     #[inline(always)]
-    fn read(text: &str, _: bool) -> Self {
+    pub fn read(text: &str, _: bool) -> Self {
         Self::of(text)
     }
 
@@ -59,44 +56,6 @@ impl RoleName {
             RoleName::Tool | RoleName::Function => Role::Tool,
             RoleName::Model | RoleName::ToolResult | RoleName::BashExecution | RoleName::Other => Role::Other,
         }
-    }
-}
-
-/// An OpenAI chat message of a role and a text, which is no tool result: the most common kind. Reading it takes half
-/// the time of reading an [`Envelope`].
-pub(super) struct SimpleMessage<N> {
-    pub role: RoleName,
-    text: N,
-}
-
-impl<N: Node> SimpleMessage<N> {
-    /// `None` for any other message or dialect.
-    #[inline(always)]
-    pub fn of(message: &N, format: Format) -> Option<Self> {
-        if format != Format::OpenAiChat {
-            return None;
-        }
-        let [role, text] = message.pair([Key::ROLE, Key::CONTENT])?;
-        let role = role.with_text(RoleName::read)?;
-        let has_results = match role.common() {
-            Role::Tool => true,
-            Role::User => responses_in(Some(&text)) > 0,
-            _ => false,
-        };
-        let is_plain = text.kind() == Kind::String && !has_results;
-        is_plain.then_some(SimpleMessage { role, text })
-    }
-
-    /// Adds the message to `builder`.
-    ///
-    /// # Errors
-    /// Those of the builder.
-    #[inline(always)]
-    pub fn read(&self, builder: &mut impl Build<N>) -> Result<()> {
-        builder.begin_message(self.role.common())?;
-        text_part(&self.text, builder)?;
-        push_calls(self.role.common(), Some(&self.text), builder)?;
-        builder.end_message()
     }
 }
 

@@ -25,7 +25,8 @@ pub use messages::langchain::begins_as_langchain;
 pub use wrong_type::not_a_list;
 
 use self::detect::Candidates;
-use self::header::{Envelope, SimpleMessage};
+use self::header::Envelope;
+use self::messages::simple_message::SimpleMessage;
 use self::parts::text_part;
 use self::wrong_type::not_an_object;
 use crate::error::{Error, Result};

@@ -14,6 +14,7 @@ pub(super) mod openai_chat;
 pub(super) mod openai_responses;
 pub(super) mod pi;
 pub mod sharegpt;
+pub(super) mod simple_message;
 
 use crate::node::Node;
 
