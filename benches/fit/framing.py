@@ -25,6 +25,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from compat import usage  # noqa: E402
 
+#: A prompt that grew by so much more than the messages holds text that Claude Code injects without logging it.
+UNLOGGED_TOKENS = 85
+
 NAMES = ("openai", "openai_responses", "anthropic", "gemini")
 
 
@@ -56,6 +59,9 @@ def table(data: Path) -> None:
             row(f"{name}, {title}", (total(r) / r.reported - 1 for r in chosen))
         beside.update(f"{name}: {', '.join(sorted(r.beside))}" for r in requests if r.beside)
     steps = [(s, tokens(s)) for s in usage.growth(data)]
+    logged = [(s, n) for s, n in steps if s.grown - n < UNLOGGED_TOKENS]
+    row("Claude Code, turns, all logged", (n / s.grown - 1 for s, n in logged))
+    row("Claude Code, turns of 300, all logged", (n / s.grown - 1 for s, n in logged if s.grown >= 300))
     row("Claude Code, turns of 300 and more", (n / s.grown - 1 for s, n in steps if s.grown >= 300))
     sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for step, counted in steps:

@@ -1,15 +1,15 @@
 //! The trait of counters, which price texts and messages, and counts of transcripts.
 
 pub use super::kind::CountKind;
-pub use super::view::{Interrupt, MessageView, PLACEHOLDER, PartView};
+pub use super::view::{Interrupt, MessageView, PLACEHOLDER, PartText, PartView};
 
 use super::by_part::{ByPart, PartSums};
 use super::estimate::formula::Heuristic;
-use super::framing::{Accuracy, FramingCost, MessageFraming, ToolPlacement, scaled};
+use super::framing::{Accuracy, FramingCost, Layout, MessageFraming, ToolPlacement, elements, scaled};
 use super::memo::messages::MessageCache;
 use super::tools::Tool;
 use crate::error::{Error, Result};
-use crate::transcript::{Framing, PartKind, PieceKind, Transcript};
+use crate::transcript::{Framing, PieceKind, Transcript};
 
 /// Messages between two calls of `check`.
 pub(super) const ASK_EVERY_MESSAGES: usize = 256;
@@ -250,12 +250,12 @@ pub struct MessageTokens {
 pub fn message_tokens<'a>(
     counter: &(impl Counter + ?Sized),
     cost: &FramingCost,
-    texts: impl Iterator<Item = (PartKind, PieceKind, &'a str)> + Clone,
+    texts: impl Iterator<Item = PartText<'a>> + Clone,
     around: &MessageFraming,
     check: Interrupt<'_>,
 ) -> Result<MessageTokens> {
     // The price of encrypted pieces is part of `around`.
-    let texts = texts.filter(|(_, kind, _)| *kind != PieceKind::Encrypted);
+    let texts = texts.filter(|text| text.place.piece != PieceKind::Encrypted);
     let message_cache = counter.message_cache();
     let known = message_cache.and_then(|message_cache| {
         Some((message_cache, message_cache.texts(texts.clone(), cost.call_names)?))
@@ -263,11 +263,11 @@ pub fn message_tokens<'a>(
     let encoded = match known.and_then(|(message_cache, key)| message_cache.find(key)) {
         Some(tokens) => tokens,
         None => {
-            let mut tokens = PartSums::default();
-            for (part, kind, text) in texts {
-                let times = if kind == PieceKind::CallName { 1 + u64::from(cost.call_names) } else { 1 };
-                tokens.add(part, times.saturating_mul(counter.count_encoded(text, check)?));
-            }
+            let has_elements = cost.layout == Layout::Elements && elements::has_elements(texts.clone());
+            let tokens = match has_elements {
+                true => elements::count(texts, |text| counter.count_encoded(text, check))?,
+                false => count_apart(counter, cost.call_names, texts, check)?,
+            };
             if let Some((message_cache, key)) = known {
                 message_cache.keep(key, &tokens);
             }
@@ -277,6 +277,22 @@ pub fn message_tokens<'a>(
     let texts = scaled(encoded.total(), counter.permille());
     let total = texts.saturating_add(cost.of_message(around).into());
     Ok(MessageTokens { total, texts, encoded })
+}
+
+/// Tokens of texts that are counted apart, by kind of part.
+#[inline(always)]
+fn count_apart<'a>(
+    counter: &(impl Counter + ?Sized),
+    call_names: u32,
+    texts: impl Iterator<Item = PartText<'a>>,
+    check: Interrupt<'_>,
+) -> Result<PartSums> {
+    let mut tokens = PartSums::default();
+    for PartText { place, text } in texts {
+        let times = if place.piece == PieceKind::CallName { 1 + u64::from(call_names) } else { 1 };
+        tokens.add(place.part, times.saturating_mul(counter.count_encoded(text, check)?));
+    }
+    Ok(tokens)
 }
 
 /// A count as the 32-bit number that arrays store.

@@ -32,6 +32,30 @@ pub enum PartView<'a> {
     Placeholder(&'static str),
 }
 
+/// Where a text stands in its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The kind of its part.
+    pub part: PartKind,
+    /// Its own kind.
+    pub piece: PieceKind,
+    /// Whether it is the first of its part.
+    pub is_first: bool,
+    /// Whether its part is a result that reports a failure.
+    pub is_error: bool,
+    /// Whether its part has pictures or other media, if the text is empty.
+    pub has_media: bool,
+}
+
+/// A text of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct PartText<'a> {
+    /// Where it stands.
+    pub place: Place,
+    /// The text.
+    pub text: &'a str,
+}
+
 impl<'a> MessageView<'a> {
     /// An unedited message.
     #[must_use]
@@ -63,17 +87,33 @@ impl<'a> MessageView<'a> {
         })
     }
 
-    /// Every text of the message with the kind of its part and its own.
-    pub fn texts(&self) -> impl Iterator<Item = (PartKind, PieceKind, &'a str)> + Clone + use<'a> {
+    /// Every text of the message; a result without text has an empty one.
+    pub fn texts(&self) -> impl Iterator<Item = PartText<'a>> + Clone + use<'a> {
         let transcript = self.transcript;
         self.parts().flat_map(move |view| {
-            let (part, pieces, replacement): (PartKind, &[Piece], Option<(PieceKind, &str)>) = match view {
-                PartView::Original(part) => (part.kind, transcript.pieces_of(part), None),
-                PartView::Replaced(part, text) => (part.kind, &[], Some((PieceKind::Result, text))),
-                PartView::Placeholder(text) => (PartKind::Text, &[], Some((PieceKind::Text, text))),
+            let (part, pieces, other): (_, &[Piece], Option<(PieceKind, &str)>) = match view {
+                PartView::Original(part) => {
+                    let pieces = transcript.pieces_of(part);
+                    let is_empty = part.kind == PartKind::ToolResult && pieces.is_empty();
+                    ((part.kind, part.is_error), pieces, is_empty.then_some((PieceKind::Result, "")))
+                }
+                PartView::Replaced(part, text) => {
+                    ((part.kind, part.is_error), &[], Some((PieceKind::Result, text)))
+                }
+                PartView::Placeholder(text) => ((PartKind::Text, false), &[], Some((PieceKind::Text, text))),
             };
+            let has_media = matches!(view, PartView::Original(part) if part.images > 0);
             let pieces = pieces.iter().map(|piece| (piece.kind, transcript.str(&piece.span)));
-            pieces.chain(replacement).map(move |(kind, text)| (part, kind, text))
+            pieces.chain(other).enumerate().map(move |(i, (piece, text))| PartText {
+                place: Place {
+                    part: part.0,
+                    piece,
+                    is_first: i == 0,
+                    is_error: part.1,
+                    has_media: has_media && text.is_empty(),
+                },
+                text,
+            })
         })
     }
 

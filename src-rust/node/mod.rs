@@ -74,7 +74,7 @@ pub trait Node: Sized + Clone {
     /// node is not a string.
     fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R>;
 
-    /// Calls `read` with up to [`EDGE_BYTES`] at the beginning and at the end of a string node, as they are stored: in
+    /// Calls `read` with a few bytes at the beginning and at the end of a string node, as they are stored: in
     /// JSON they may hold escapes. Cheaper than [`Node::with_text`] for a text that is encoded or escaped.
     fn with_edges<R>(&self, read: impl FnOnce(&[u8], &[u8]) -> R) -> Option<R> {
         self.with_text(|text, _| {

@@ -4,12 +4,12 @@
 //! and the rules by which a text is marked before it is cut; `count/data` has these pieces, packed by
 //! `scripts/claude_pieces.py`. The counts are unofficial. They equal all recorded ones of ctok's tests.
 //!
-//! - [`normalize`]: what the API folds or drops before it reads a text.
-//! - [`classes`]: the class of each character, which decides where runs begin.
-//! - [`blocks`]: the classes of ASCII as masks, 64 bytes at a time.
-//! - [`runs`]: the runs of a text, and the markers of words, case and borders that are written into them.
-//! - [`tiles`]: the fewest pieces that cover a marked run.
-//! - [`memo`]: the pieces of runs that recur.
+//! - `normalize`: what the API folds or drops before it reads a text.
+//! - `classes`: the class of each character, which decides where runs begin.
+//! - `blocks`: the classes of ASCII as masks, 64 bytes at a time.
+//! - `runs`: the runs of a text, and the markers of words, case and borders that are written into them.
+//! - `tiles`: the fewest pieces that cover a marked run.
+//! - `memo`: the pieces of runs that recur.
 //! - [`counter`]: the counts of texts, run by run.
 //!
 //! A piece never spans two runs, except from a hard run into punctuation and from an apostrophe into a contraction; these

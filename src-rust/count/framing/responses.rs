@@ -25,6 +25,7 @@ impl FramingCost {
     /// Items under an encoding, without a known model.
     pub const OPENAI_RESPONSES: FramingCost = FramingCost {
         item: 0,
+        answer: 0,
         call: 11,
         text: TEXT,
         tools: ToolsCost { accuracy: Accuracy::FITTED, ..TOOLS },

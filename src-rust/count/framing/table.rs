@@ -4,7 +4,7 @@
 //! Code sessions of the repository entireio/cli (MIT) with theirs. `benches/fit/framing.py` fits the constants and
 //! measures their error.
 
-use super::{Accuracy, FramingCost, ToolText, ToolsCost};
+use super::{Accuracy, FramingCost, Layout, ToolText, ToolsCost};
 use crate::count::framing::media::PictureRule;
 use crate::transcript::Framing;
 
@@ -153,10 +153,12 @@ const GPT_4O_TILES: PictureRule = PictureRule::Tiles { base: 85, tile: 170 };
 impl FramingCost {
     /// No framing.
     pub const NONE: FramingCost = FramingCost {
+        layout: Layout::Apart,
         request: 0,
         message: 0,
         assistant: 0,
         item: 0,
+        answer: 0,
         system: 0,
         name: 0,
         call: 0,
@@ -178,6 +180,7 @@ impl FramingCost {
             system: message,
             assistant,
             item: message,
+            answer: message,
             text: Accuracy::ESTIMATED,
             calls: Accuracy::ESTIMATED,
             ..Self::NONE
@@ -190,6 +193,7 @@ impl FramingCost {
         message: 4,
         assistant: 4,
         item: 4,
+        answer: 4,
         system: 4,
         name: 1,
         pictures: Some(GPT_4O_TILES),
@@ -204,6 +208,7 @@ impl FramingCost {
         message: 4,
         assistant: 4,
         item: 4,
+        answer: 4,
         system: 4,
         call: 38,
         result: 18,
@@ -272,17 +277,15 @@ impl FramingCost {
     };
 
     /// Claude up to 4.6. Messages: requests, 2026-11, exact, but a second message of the user in a row costs 1; the
-    /// system text is not framed. Calls and results: sessions, 2025-09 to 2026-03 (together 53 with one parameter, 13
-    /// more with each). Tools: requests since 2026, a preamble of 496 to 504, 94 more if a tool must be called; fewer in
-    /// 2025.
+    /// system text is not framed. Thinking, calls and results: sessions, 2025-09 to 2026-03; results of their own have
+    /// no frame. Tools: requests since 2026, a preamble of 496 to 504, 94 more if a tool must be called; fewer in 2025.
     pub const CLAUDE: FramingCost = FramingCost {
+        layout: Layout::Elements,
         request: 4,
         message: 3,
         assistant: 3,
         item: 3,
         system: 0,
-        call: 42,
-        result: 34,
         pictures: Some(PictureRule::ClaudeArea),
         tools: ToolsCost {
             text: ToolText::Functions,

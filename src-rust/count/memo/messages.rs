@@ -13,7 +13,8 @@ use std::sync::Mutex;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::count::by_part::PartSums;
-use crate::transcript::{PartKind, PieceKind};
+use crate::count::view::{PartText, Place};
+use crate::transcript::PartKind;
 
 /// Most messages in a table.
 pub const MESSAGES: usize = SETS * WAYS;
@@ -77,18 +78,19 @@ impl MessageCache {
     /// repeats the name of a call. O(bytes).
     pub fn texts<'a>(
         &self,
-        texts: impl Iterator<Item = (PartKind, PieceKind, &'a str)> + Clone,
+        texts: impl Iterator<Item = PartText<'a>> + Clone,
         repeats: u32,
     ) -> Option<Texts> {
-        let bytes = texts.clone().map(|(.., text)| text.len()).sum::<usize>();
+        let bytes = texts.clone().map(|found| found.text.len()).sum::<usize>();
         if bytes < SHORTEST {
             return None;
         }
         let mut hash = u128::from(repeats);
-        for (part, kind, text) in texts {
+        for PartText { place: Place { part, piece, is_first, is_error, has_media }, text } in texts {
             // The hash so far changes the seed, so that order and borders matter. The length is part of the hash.
-            let kinds = (part as u64) << 8 | (kind as u64 + 1);
-            let seed = self.seed ^ fold(hash) ^ kinds.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let flags = u64::from(is_first) << 2 | u64::from(is_error) << 1 | u64::from(has_media);
+            let place = flags << 16 | (part as u64) << 8 | (piece as u64 + 1);
+            let seed = self.seed ^ fold(hash) ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             hash = hash.rotate_left(41) ^ xxh3_128_with_seed(text.as_bytes(), seed);
         }
         Some(Texts(hash))
@@ -139,9 +141,23 @@ fn set_of(texts: Texts) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcript::PieceKind;
+
+    const PLACE: Place = Place {
+        part: PartKind::Text,
+        piece: PieceKind::Text,
+        is_first: true,
+        is_error: false,
+        has_media: false,
+    };
 
     fn texts(message_cache: &MessageCache, texts: &[(PieceKind, &str)], repeats: u32) -> Option<Texts> {
-        message_cache.texts(texts.iter().map(|(kind, text)| (PartKind::Text, *kind, *text)), repeats)
+        let texts = texts.iter().map(|(piece, text)| (Place { piece: *piece, ..PLACE }, *text));
+        key(message_cache, &texts.collect::<Vec<_>>(), repeats)
+    }
+
+    fn key(message_cache: &MessageCache, texts: &[(Place, &str)], repeats: u32) -> Option<Texts> {
+        message_cache.texts(texts.iter().map(|(place, text)| PartText { place: *place, text }), repeats)
     }
 
     fn tokens(kind: PartKind, count: u64) -> PartSums {
@@ -197,11 +213,15 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_another_kind_are_another_message() {
+    fn other_parts_are_another_message() {
         let text = "a".repeat(SHORTEST);
         let message_cache = MessageCache::default();
-        let key = |part| message_cache.texts([(part, PieceKind::Unknown, &*text)].into_iter(), 0);
-        assert_ne!(key(PartKind::Unknown), key(PartKind::ToolResult));
+        let result = Place { part: PartKind::ToolResult, piece: PieceKind::Result, ..PLACE };
+        let first = |place| key(&message_cache, &[(place, &text)], 0);
+        assert_ne!(first(result), first(Place { part: PartKind::Unknown, ..result }));
+        assert_ne!(first(result), first(Place { is_error: true, ..result }));
+        let both = |second| key(&message_cache, &[(result, &text), (second, &text)], 0);
+        assert_ne!(both(result), both(Place { is_first: false, ..result }));
     }
 
     #[test]

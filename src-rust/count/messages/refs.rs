@@ -8,7 +8,8 @@ use crate::count::by_part::{ByPart, PartSums};
 use crate::count::counter::{
     ASK_EVERY_MESSAGES, Counter, Counts, Interrupt, MessageCounts, message_tokens, tokens_u32,
 };
-use crate::count::framing::{Accuracy, FramingCost, MessageFraming, ToolPlacement, encrypted_tokens};
+use crate::count::framing::{Accuracy, FramingCost, Layout, MessageFraming, ToolPlacement, encrypted_tokens};
+use crate::count::view::{PartText, Place};
 use crate::error::{Error, Result};
 use crate::media::Media;
 use crate::node::{Key, Node, media_in};
@@ -37,7 +38,7 @@ impl<T: Deref<Target = str>> Text<T> {
 pub struct TextRefs<T> {
     framing: Framing,
     cost: FramingCost,
-    texts: Vec<(PartKind, PieceKind, Text<T>)>,
+    texts: Vec<(Place, Text<T>)>,
     /// The properties of each message, and the end of its texts.
     messages: Vec<(MessageFraming, usize)>,
     bytes: usize,
@@ -46,8 +47,11 @@ pub struct TextRefs<T> {
     has_calls: bool,
     is_estimated: bool,
     has_named_part: bool,
-    /// The current part. Only its kind matters; the fields that readers set are for transcripts.
+    /// The current part. Only its kind and whether it failed matter; the other fields are for transcripts.
     part: Part,
+    /// Whether the current part has no text yet, and whether it has media.
+    is_part_empty: bool,
+    has_media: bool,
 }
 
 impl<T: Deref<Target = str>> TextRefs<T> {
@@ -65,6 +69,8 @@ impl<T: Deref<Target = str>> TextRefs<T> {
             is_estimated: false,
             has_named_part: false,
             part: Part::new(PartKind::Text),
+            is_part_empty: false,
+            has_media: false,
         }
     }
 
@@ -94,7 +100,7 @@ impl<T: Deref<Target = str>> TextRefs<T> {
                 return Err(Error::interrupted());
             }
             let texts = self.texts.get(from..*to).unwrap_or_default();
-            let texts = texts.iter().map(|(part, kind, text)| (*part, *kind, text.as_str()));
+            let texts = texts.iter().map(|(place, text)| PartText { place: *place, text: text.as_str() });
             let tokens = message_tokens(counter, &self.cost, texts, around, check);
             let tokens = tokens.map_err(|error| error.at(index))?;
             per_message.push(tokens_u32(tokens.total).map_err(|error| error.at(index))?);
@@ -116,11 +122,30 @@ impl<T: Deref<Target = str>> TextRefs<T> {
 
     fn add_medium(&mut self, medium: Media) {
         let price = self.cost.of_media(medium);
+        self.has_media = true;
         if let Some(around) = self.around() {
             around.media = around.media.saturating_add(price);
         }
         self.others.add(PartKind::Image, price.into());
         self.is_estimated = true;
+    }
+
+    #[inline]
+    fn place(&mut self, piece: PieceKind, text: Text<T>) {
+        let is_first = std::mem::take(&mut self.is_part_empty);
+        let Part { kind: part, is_error, .. } = self.part;
+        // Only the place of an empty text tells of media, which may come after a text.
+        let has_media = self.has_media && text.as_str().is_empty();
+        let place = Place { part, piece, is_first, is_error, has_media };
+        self.texts.push((place, text));
+    }
+
+    /// A result without text has an empty one where the layout writes something for it.
+    fn end_part(&mut self) {
+        let is_written = self.cost.layout == Layout::Elements && self.part.kind == PartKind::ToolResult;
+        if is_written && self.is_part_empty {
+            self.place(PieceKind::Result, Text::JsonWriter(String::new()));
+        }
     }
 
     fn push(&mut self, kind: PieceKind, text: Text<T>) {
@@ -134,7 +159,7 @@ impl<T: Deref<Target = str>> TextRefs<T> {
             return;
         }
         self.bytes = self.bytes.saturating_add(text.as_str().len());
-        self.texts.push((self.part.kind, kind, text));
+        self.place(kind, text);
         match kind {
             PieceKind::Unknown => self.is_estimated = true,
             PieceKind::ParticipantName if !self.has_named_part => {
@@ -164,7 +189,9 @@ impl<N: Node> Build<N> for TextRefs<N::Text> {
     }
 
     fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part> {
-        self.part.kind = kind;
+        self.end_part();
+        (self.part.kind, self.part.is_error) = (kind, false);
+        (self.is_part_empty, self.has_media) = (true, false);
         self.has_named_part = false;
         self.has_calls |= matches!(kind, PartKind::ToolCall | PartKind::ToolResult);
         self.is_estimated |= matches!(kind, PartKind::Unknown | PartKind::Image);
@@ -233,6 +260,8 @@ impl<N: Node> Build<N> for TextRefs<N::Text> {
     }
 
     fn end_message(&mut self) -> Result<()> {
+        self.end_part();
+        self.is_part_empty = false;
         let end = self.texts.len();
         if let Some((_, to)) = self.messages.last_mut() {
             *to = end;

@@ -1,6 +1,6 @@
 //! Messages of training conversations in the form of ShareGPT: `from` and `value` in place of role and content.
 //!
-//! Calls are in the text, as Hermes models write them ([`super::calls_in_text`]).
+//! Calls are in the text, as Hermes models write them (`calls_in_text`).
 
 use super::calls_in_text::{calls_in, push, responses_in};
 use crate::error::{Error, Result};
