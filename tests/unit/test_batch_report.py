@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import shutil
 import stat
@@ -146,7 +147,8 @@ def test_parquet_has_columns_of_facts_and_their_figures(tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     texts = [json.dumps(talk("folds", 20)), "{"]
     pq.write_table(pa.table({"id": ["a", "b"], "messages": texts}), tmp_path / "in.parquet")
-    run("compact", tmp_path / "in.parquet", "--out", tmp_path / "out", *OPTIONS, "--report", tmp_path / "r.json")
+    report = ("--report", tmp_path / "r.json", "--samples", 1)
+    run("compact", tmp_path / "in.parquet", "--out", tmp_path / "out", *OPTIONS, *report)
     folded, failed = pq.read_table(tmp_path / "out" / "in.parquet").to_pylist()
     assert (failed["facts"], failed["warnings"]) == (None, "[]")
     facts = json.loads(folded["facts"])
@@ -156,6 +158,9 @@ def test_parquet_has_columns_of_facts_and_their_figures(tmp_path: Path) -> None:
         ("failed", "bad_json"),
         ("folded", None),
     ]
+    pages = {each["id"]: each["page"] for each in figures["samples"]}
+    assert pages == {"a": "r-samples/001-a.html", "b": None}
+    assert facts["kept"][0]["text"] in html.unescape((tmp_path / pages["a"]).read_text())
     plain = fl.batch.BatchCompactor(fl.KeepTokens(1_000))
     assert "facts" not in plain.schema().names
 

@@ -6,13 +6,14 @@ import contextlib
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
+from foldline._cli.parquet import is_parquet, row_transcripts
 from foldline._cli.progress import FileReport
 from foldline._cli.sources import STDIN, Source, transcripts
 from foldline._cli.terminal import Screen
@@ -21,6 +22,7 @@ from foldline.batch import BatchCompactor
 from foldline.batch.report import BatchReport, Sample, rows_of
 from foldline.errors import FoldlineError, FoldlineWarning
 from foldline.report import html
+from foldline.typing import StoredTranscript
 
 __all__ = ["Reporting"]
 
@@ -98,9 +100,11 @@ class Reporting:
         for name, places in wanted.items():
             if sources[name].path == STDIN:
                 continue
-            for place, transcript in enumerate(transcripts(sources[name], lambda _: None)):
+            for place, transcript in enumerate(_transcripts(sources[name], compactor)):
                 if place in places:
                     sample = places.pop(place)
+                    if transcript is None:
+                        continue
                     with contextlib.suppress(FoldlineError), warnings.catch_warnings():
                         warnings.simplefilter("ignore", FoldlineWarning)
                         result = compactor.fold(transcript, transcript.format)
@@ -112,6 +116,12 @@ class Reporting:
                 if not places:
                     break
         return pages
+
+
+def _transcripts(source: Source, compactor: BatchCompactor) -> Iterator[StoredTranscript | None]:
+    if is_parquet(source.path):
+        return row_transcripts(source.path, compactor)
+    return transcripts(source, lambda _: None)
 
 
 def _file_name(name: str) -> str:

@@ -12,9 +12,9 @@ from foldline._cli.sources import STDIN, is_file
 from foldline.batch import BatchCompactor
 from foldline.batch._fragments import ROWS_AT_A_TIME, is_worth_another_try
 from foldline.errors import ConfigError, FoldlineError
-from foldline.typing import Problem
+from foldline.typing import Problem, StoredTranscript
 
-__all__ = ["folded_batches", "holds_parquet", "is_parquet", "write_batches"]
+__all__ = ["folded_batches", "holds_parquet", "is_parquet", "row_transcripts", "write_batches"]
 
 _MAGIC = b"PAR1"
 
@@ -66,6 +66,21 @@ def folded_batches(
         reporter.problem(Problem(None, error.code, "the file has no column messages", path))
     except (pa.ArrowException, OSError) as error:
         reporter.problem(Problem(None, "bad_parquet", type(error).__name__, path))
+
+
+def row_transcripts(path: str, compactor: BatchCompactor) -> Iterator[StoredTranscript | None]:
+    """The transcript of each row of a file that was folded; None for a row without one."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        columns = [compactor.messages_column]
+        columns += {compactor.id_column} & set(file.schema_arrow.names)
+        for batch in file.iter_batches(ROWS_AT_A_TIME, columns=columns):
+            for index, row in enumerate(batch.to_pylist()):
+                try:
+                    yield compactor.transcript_of_row(row[columns[0]], row.get(compactor.id_column), index)
+                except FoldlineError:
+                    yield None
 
 
 def write_batches(stream: IO[bytes], batches: Iterator[Any], compactor: BatchCompactor) -> None:

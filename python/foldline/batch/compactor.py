@@ -301,25 +301,38 @@ class BatchCompactor:
             ]
         )
 
-    def _arrow_row(self, value: Any, name: object, index: int) -> dict[str, Any]:
+    def transcript_of_row(self, value: Any, name: object, index: int) -> StoredTranscript:
+        """The transcript of a row of Arrow or Parquet.
+
+        Args:
+            value: The value of the column of messages.
+            name: That of the column of names; None: the index.
+            index: The place of the row.
+
+        Raises:
+            MessageError: The value is not JSON, or has no transcript.
+        """
         fallback = str(index) if name is None else str(name)
-        text = value if isinstance(value, str) else None
         try:
             if isinstance(value, (str, bytes)):
                 value = json.loads(value)
             elif isinstance(value, list):
                 value = _without_nulls(value)
-            transcript = transcript_of(value, fallback)
-        except FoldlineError as error:
-            failed = CompactedRow(fallback, "", [], error=error)
         except (ValueError, RecursionError):
-            failed = CompactedRow(fallback, "", [], error=MessageError("it is not JSON", code="bad_json"))
-        else:
-            if name is not None:
-                transcript = StoredTranscript(fallback, transcript.format, transcript.messages, transcript.meta)
-            row = self.compact_row(transcript)
-            return arrow_record(row, json_text(row.messages))
-        return arrow_record(failed, text)
+            raise MessageError("it is not JSON", code="bad_json") from None
+        transcript = transcript_of(value, fallback)
+        if name is None:
+            return transcript
+        return StoredTranscript(fallback, transcript.format, transcript.messages, transcript.meta)
+
+    def _arrow_row(self, value: Any, name: object, index: int) -> dict[str, Any]:
+        try:
+            transcript = self.transcript_of_row(value, name, index)
+        except FoldlineError as error:
+            failed = CompactedRow(str(index) if name is None else str(name), "", [], error=error)
+            return arrow_record(failed, value if isinstance(value, str) else None)
+        row = self.compact_row(transcript)
+        return arrow_record(row, json_text(row.messages))
 
 
 @dataclass(frozen=True, slots=True)
