@@ -22,6 +22,12 @@ def examples(package: str) -> list[str]:
     return [each for each in all_examples() if f"from foldline.integrations.{package} import" in each]
 
 
+def recipe(name: str, **names: Any) -> Any:
+    """What a recipe defines, with these names."""
+    (example,) = (each for each in all_examples() if re.search(rf"^(class|def) {name}\(", each, re.MULTILINE))
+    return run(example, **names)
+
+
 def run(example: str, **names: Any) -> dict[str, Any]:
     """Runs an example, at most 15 lines, with these names; gives its variables."""
     assert len(example.strip().splitlines()) <= 15

@@ -345,6 +345,7 @@ def test_a_chat_model_of_langchain_is_a_summarizer() -> None:
 # --- Deep agents --------------------------------------------------------------------------------------
 
 
+@pytest.mark.newest
 def test_deep_agents_use_it_instead_of_their_own(row: Any) -> None:
     from deepagents import create_deep_agent
     from langchain.agents.middleware import AgentMiddleware

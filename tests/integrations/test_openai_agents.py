@@ -259,5 +259,9 @@ def test_sabotage_is_noticed(name: str) -> None:
 def test_the_example_of_the_document() -> None:
     (example,) = examples.examples("openai_agents")
     model = Scripted(Script(at={"a": checks.CALLS - 1}), Record())
+    # Old releases run in the loop of the thread, which `asyncio.run` in another test has taken away.
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
     examples.run(example, model=model, tools=TOOLS)
+    loop.close()
     assert len(model.record.requests) == 1

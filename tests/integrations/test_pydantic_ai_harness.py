@@ -1,4 +1,4 @@
-"""The harness of Pydantic AI, which pins an older release of it: its tiers call foldline where cheaper ones do not do."""
+"""The harness of Pydantic AI, which pins an older release: its tiers call foldline where cheaper ones do not do."""
 
 from __future__ import annotations
 

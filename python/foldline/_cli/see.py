@@ -308,7 +308,8 @@ def _head(code: str, fold: FoldAudit, of: int, losses: Sequence[Any]) -> str:
         tokens = sum(loss.tokens for loss in losses)
         share = f": {round(100 * tokens / fold.since_tokens)} % of the context since" if fold.since_tokens else ""
         changed = ", changed meanwhile" if code == "read_superseded" else ""
-        return f"{len(losses)} reads, {tokens:,} tokens{share}{changed}"
+        plural = "" if len(losses) == 1 else "s"
+        return f"{len(losses)} read{plural}, {tokens:,} tokens{share}{changed}"
     words = _CODE_WORDS.get(code, "facts")
     if code == "error_open":
         return f"{len(losses)} of {of} {words}: nothing resolved them"
