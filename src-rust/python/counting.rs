@@ -10,6 +10,7 @@ use pyo3::types::{IntoPyDict, PyBool, PyBytes, PyDict, PyInt, PyString, PyType};
 
 use super::arrays::{int64, read_only};
 use super::gate::{exception, guard, load_numpy, raise_later, run};
+use super::models::find_vocabularies;
 use super::node::text::{PyText, text_of};
 use super::node::{PyNode, Text};
 use super::texts::{self, Threads};
@@ -220,6 +221,7 @@ impl TokenCounter {
         let Text(model) = model;
         match (models::lookup(&model), encoding) {
             (Some(known), None) => {
+                find_vocabularies(py)?;
                 let open = || ModelCounter::new(&known, &model);
                 let counter = py.detach(open).map_err(|error| exception(py, error))?;
                 let is_exact = counter.kind() == CountKind::Exact;

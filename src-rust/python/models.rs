@@ -1,6 +1,9 @@
 //! The model table: looking up, registering.
 
+use std::path::PathBuf;
+
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 use super::counting::unknown_model;
@@ -16,9 +19,24 @@ pub(super) fn model_lookup<'py>(py: Python<'py>, model: Text) -> PyResult<Option
     models::lookup(&model.0).map(|model| fields(py, &model)).transpose()
 }
 
+/// Looks for the package foldline-vocab, once in a process.
+pub(super) fn find_vocabularies(py: Python<'_>) -> PyResult<()> {
+    static FOUND: PyOnceLock<()> = PyOnceLock::new();
+    FOUND.get_or_try_init(py, || -> PyResult<()> {
+        let spec = py.import("importlib.util")?.call_method1("find_spec", ("foldline_vocab",))?;
+        if !spec.is_none() {
+            let folder: PathBuf = spec.getattr("submodule_search_locations")?.get_item(0)?.extract()?;
+            models::use_package(folder);
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
 /// The tokenizer file that is missing to count with a model; None if nothing is.
 #[pyfunction]
 pub(super) fn model_missing(py: Python<'_>, model: Text) -> PyResult<Option<String>> {
+    find_vocabularies(py)?;
     models::lookup(&model.0).ok_or_else(|| unknown_model(py)).map(|known| known.missing(&model.0))
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::added::AddedToken;
 use super::hf;
 use super::problem::{bad, unsupported};
-use super::sentencepiece::{self, BYTE, CONTROL, NORMAL, Piece, USER_DEFINED};
+use super::sentencepiece::{self, BYTE, NORMAL, Piece, USER_DEFINED};
 use super::steps::Steps;
 use super::tokenizer::Prefix;
 use super::vocabulary::Draft;
@@ -191,26 +191,34 @@ pub(crate) fn read(file: &[u8]) -> Result<Draft> {
             let has_prefix = flag("add_space_prefix", true);
             sentencepiece::from_pieces(&pieces, if has_prefix { Prefix::Text } else { Prefix::Never })
         }
-        "gpt2" => {
+        model @ ("gpt2" | "gemma4") => {
             let name = text("pre");
-            let (pattern, ignore_merges) = pattern_of(name)
-                .ok_or_else(|| unsupported(&format!("the split pattern {name:?} of GGUF")))?;
+            let (pattern, ignore_merges) = match model {
+                // One piece of characters, with tokens for bytes.
+                "gemma4" => (None, false),
+                _ => {
+                    let known = pattern_of(name).map(|(pattern, ignores)| (Some(pattern), ignores));
+                    known.ok_or_else(|| unsupported(&format!("the split pattern {name:?} of GGUF")))?
+                }
+            };
             let merges: Vec<(&str, &str)> = texts("merges")?
                 .into_iter()
                 .map(|merge| merge.split_once(' ').ok_or_else(|| bad("a merge of other than two tokens")))
                 .collect::<Result<_>>()?;
-            let added = tokens.iter().enumerate().filter(|(id, _)| kind(*id) != NORMAL).map(|(id, token)| {
+            let is_added = |kind| !matches!(kind, NORMAL | BYTE);
+            let added = tokens.iter().enumerate().filter(|(id, _)| is_added(kind(*id))).map(|(id, token)| {
                 AddedToken {
                     content: (*token).to_owned(),
-                    is_special: matches!(kind(id), CONTROL | 2) || kind(id) != USER_DEFINED,
+                    is_special: kind(id) != USER_DEFINED,
                     strips_left: false,
                     strips_right: false,
                     is_word: false,
                 }
             });
-            let steps = Steps { pattern: Some(pattern), prefix: Prefix::Never, is_composed: false };
+            let steps = Steps { pattern, prefix: Prefix::Never, is_composed: false };
             let entries: Vec<(&str, u32)> = tokens.iter().copied().zip(0..).collect();
-            let model = hf::Bpe { entries: &entries, merges: &merges, ignore_merges, byte_fallback: false };
+            let byte_fallback = pattern.is_none();
+            let model = hf::Bpe { entries: &entries, merges: &merges, ignore_merges, byte_fallback };
             hf::build(&model, steps, added.collect(), Vec::new())
         }
         other => Err(unsupported(&format!("the model {other:?} of GGUF"))),

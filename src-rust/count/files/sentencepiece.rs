@@ -75,7 +75,6 @@ impl<'a> Iterator for Fields<'a> {
 
 /// The kinds of pieces.
 pub(crate) const NORMAL: u64 = 1;
-pub(crate) const CONTROL: u64 = 3;
 pub(crate) const USER_DEFINED: u64 = 4;
 pub(crate) const UNUSED: u64 = 5;
 pub(crate) const BYTE: u64 = 6;

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::sync::{PoisonError, RwLock};
 
 use self::vocabularies::Vocabulary;
+pub use self::vocabularies::use_package;
 use super::bpe::encoding::Encoding;
 use super::claude::Generation;
 use super::files::load::is_tokenizer_path;

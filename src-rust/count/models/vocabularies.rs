@@ -1,6 +1,7 @@
 //! Vocabularies of open models: the file that each needs, and where it is looked for. Nothing is downloaded.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 
@@ -16,6 +17,9 @@ pub(super) struct Vocabulary {
 
 /// The environment variable with the folder of a user's tokenizer files.
 const FOLDER: &str = "FOLDLINE_TOKENIZERS";
+
+/// The folder of the package of vocabularies, if it is installed.
+static PACKAGED: OnceLock<PathBuf> = OnceLock::new();
 
 /// Endings of a file in that folder.
 const ENDINGS: [&str; 4] = ["json", "tiktoken", "model", "gguf"];
@@ -79,26 +83,31 @@ pub(super) static VOCABULARIES: &[Vocabulary] = &[
     vocabulary("command-a", &["CohereLabs/c4ai-command-a-03-2025"]),
 ];
 
+/// Names the folder of the package of vocabularies. Only the first call counts.
+pub fn use_package(folder: PathBuf) {
+    let _ = PACKAGED.set(folder);
+}
+
 impl Vocabulary {
     /// The vocabulary with this name.
     pub(super) fn get(name: &str) -> Option<&'static Vocabulary> {
         VOCABULARIES.iter().find(|vocabulary| vocabulary.name == name)
     }
 
-    /// Its file: in the user's folder, or in the cache of Hugging Face. `model` is the name as given, which may be a
-    /// repository.
+    /// Its file: in the user's folder, in the cache of Hugging Face for the repository that `model` names, in the
+    /// package of vocabularies, or in the cache for one of the line's own.
     ///
     /// # Errors
     /// `missing_tokenizer`, which names the file and where it is looked for.
     pub(super) fn find(&self, model: &str) -> Result<PathBuf> {
         let own = model.split_once('/').filter(|(_, name)| !name.contains('/')).map(|_| model);
         let in_folder = std::env::var_os(FOLDER).and_then(|folder| self.in_folder(Path::new(&folder)));
+        let cache = hugging_face_cache();
+        let cached = |repository: &str| in_cache(cache.as_deref()?, repository, self.file);
         in_folder
-            .or_else(|| {
-                let cache = hugging_face_cache()?;
-                let repositories = own.into_iter().chain(self.repositories.iter().copied());
-                repositories.filter_map(|repository| in_cache(&cache, repository, self.file)).next()
-            })
+            .or_else(|| own.and_then(cached))
+            .or_else(|| self.in_folder(PACKAGED.get()?))
+            .or_else(|| self.repositories.iter().find_map(|repository| cached(repository)))
             .ok_or_else(|| Error::config("missing_tokenizer", "model", self.advice()))
     }
 
@@ -116,8 +125,8 @@ impl Vocabulary {
         let repository = self.repositories.first().copied().unwrap_or_default();
         format!(
             "the vocabulary {name} is not built in: {file} of {repository} is needed. It is looked for as \
-             {name}.json or folder {name} in the folder {FOLDER}, then in the cache of Hugging Face (HF_HOME); \
-             nothing is downloaded. TokenCounter(path) takes the file from anywhere"
+             {name}.json or folder {name} in the folder {FOLDER}, in the package foldline-vocab, and in the cache of \
+             Hugging Face (HF_HOME); nothing is downloaded. TokenCounter(path) takes the file from anywhere"
         )
     }
 }

@@ -1,0 +1,1 @@
+"""Vocabularies of open models: the files beside this one, which foldline finds by the name of the package."""
