@@ -10,7 +10,7 @@ use pyo3::types::{IntoPyDict, PyBool, PyBytes, PyDict, PyInt, PyString, PyType};
 
 use super::arrays::{int64, read_only};
 use super::gate::{exception, guard, load_numpy, raise_later, run};
-use super::models::find_vocabularies;
+use super::models::{find_vocabularies, unknown_model, unknown_model_with};
 use super::node::text::{PyText, text_of};
 use super::node::{PyNode, Text};
 use super::texts::{self, Threads};
@@ -430,16 +430,6 @@ pub(super) fn limit_of(limit: &Bound<'_, PyAny>) -> PyResult<u64> {
         (Err(_), Ok(_)) => Err(bad("negative_limit", "a limit is at least 0")),
         (Err(_), Err(_)) => Err(bad("bad_limit", "a limit is a whole number")),
     }
-}
-
-/// The error for an unknown model.
-pub(super) fn unknown_model(py: Python<'_>) -> PyErr {
-    unknown_model_with(py, "unknown model; name an encoding, or register the model")
-}
-
-fn unknown_model_with(py: Python<'_>, detail: &str) -> PyErr {
-    let raise = || py.import("foldline.errors")?.getattr("UnknownModelError")?.call1((detail,));
-    raise().map_or_else(|failure| failure, PyErr::from_value)
 }
 
 #[pymethods]

@@ -6,18 +6,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
-use super::counting::unknown_model;
 use super::gate::exception;
 use super::node::Text;
 use crate::count::framing::Family;
 use crate::count::models::{self, Model};
 use crate::error::Error;
-
-/// A model as a dict of its fields; None if it is unknown.
-#[pyfunction]
-pub(super) fn model_lookup<'py>(py: Python<'py>, model: Text) -> PyResult<Option<Bound<'py, PyDict>>> {
-    models::lookup(&model.0).map(|model| fields(py, &model)).transpose()
-}
 
 /// Looks for the package foldline-vocab, once in a process.
 pub(super) fn find_vocabularies(py: Python<'_>) -> PyResult<()> {
@@ -31,6 +24,23 @@ pub(super) fn find_vocabularies(py: Python<'_>) -> PyResult<()> {
         Ok(())
     })?;
     Ok(())
+}
+
+/// The error for an unknown model.
+pub(super) fn unknown_model(py: Python<'_>) -> PyErr {
+    unknown_model_with(py, "unknown model; name an encoding, or register the model")
+}
+
+/// The same with another detail.
+pub(super) fn unknown_model_with(py: Python<'_>, detail: &str) -> PyErr {
+    let raise = || py.import("foldline.errors")?.getattr("UnknownModelError")?.call1((detail,));
+    raise().map_or_else(|failure| failure, PyErr::from_value)
+}
+
+/// A model as a dict of its fields; None if it is unknown.
+#[pyfunction]
+pub(super) fn model_lookup<'py>(py: Python<'py>, model: Text) -> PyResult<Option<Bound<'py, PyDict>>> {
+    models::lookup(&model.0).map(|model| fields(py, &model)).transpose()
 }
 
 /// The tokenizer file that is missing to count with a model; None if nothing is.

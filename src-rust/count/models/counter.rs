@@ -1,6 +1,6 @@
 //! The counter of a model: its encoding or tokenizer file, with the factor and framing of its family.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Model;
 use super::vocabularies::Vocabulary;
@@ -39,8 +39,13 @@ impl ModelCounter {
     /// # Errors
     /// `unknown_encoding`; `missing_tokenizer` if its tokenizer file is not found; those of [`FileCounter::open`].
     pub fn new(model: &Model, name: &str) -> Result<Self> {
+        let (mut permille, accuracy) = model.family.text();
         let encoding = if let Some(generation) = Generation::from_name(&model.encoding) {
             TextCounter::Claude(ClaudeCounter::new(generation))
+        } else if let Some(file) = file_of_gemini(model, name) {
+            // Its own tokens need no factor.
+            permille = 1000;
+            TextCounter::File(FileCounter::open(&file)?)
         } else if let Some(vocabulary) = Vocabulary::get(&model.encoding) {
             TextCounter::File(FileCounter::open(&vocabulary.find(name)?)?)
         } else if is_tokenizer_path(&model.encoding) {
@@ -48,9 +53,16 @@ impl ModelCounter {
         } else {
             TextCounter::Encoding(ExactCounter::new(&model.encoding)?)
         };
-        let (permille, accuracy) = model.family.text();
         Ok(ModelCounter { encoding, family: model.family, pictures: model.pictures, permille, accuracy })
     }
+}
+
+/// The vocabulary of a Gemini model, if the user has it: that of Gemma 4 from 3.1 on, of Gemma 3 before. Google's own
+/// program counts with these on a user's machine (google-genai 3.6.1, 2026-11).
+fn file_of_gemini(model: &Model, name: &str) -> Option<PathBuf> {
+    let is_older = ["gemini-1", "gemini-2", "gemini-3-"].iter().any(|old| model.name.starts_with(old));
+    let vocabulary = Vocabulary::get(if is_older { "gemma-3" } else { "gemma-4" })?;
+    (model.family == Family::Gemini).then(|| vocabulary.find(name).ok())?
 }
 
 impl TextCounter {
