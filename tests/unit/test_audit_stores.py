@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 import foldline as fl
+from foldline.errors import ConfigError
 from foldline.report import FoldAudit, context_now
-from foldline.stores import JsonlSession, SqlStore
+from foldline.stores import JsonlSession, MemoryStore, SqlStore
 from foldline.typing import CompactionEvent, ContextEntry
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "data"
@@ -41,13 +42,16 @@ def talk(turns: int) -> list[dict[str, Any]]:
     return found
 
 
-Store = JsonlSession | SqlStore
+Store = JsonlSession | SqlStore | MemoryStore
 
 
-@pytest.fixture(params=["file", "database"])
+@pytest.fixture(params=["file", "database", "memory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     if request.param == "file":
         yield JsonlSession(tmp_path / "session.jsonl")
+        return
+    if request.param == "memory":
+        yield MemoryStore()
         return
     with SqlStore(f"sqlite:///{tmp_path / 's.db'}", session="42") as opened:
         yield opened
@@ -104,10 +108,15 @@ def test_what_left_a_store_is_checked_against_its_context(store: Store) -> None:
     assert (first.by, first.trigger, first.before, second.before) == ("foldline", "auto", 16, 24)
     # The rule left with the first compaction. The second replaces what the first one had kept, and what came since.
     assert losses(first, "constraint_lost") == [2]
-    counts = fl.TokenCounter("chars/4").count_messages(store.restore()).per_message
+    counts = fl.TokenCounter("chars/4").count_messages([*talk(6), *talk(4)[4:]]).per_message
     audited = fl.audit(store, counter="chars/4")
     assert audited.folds[0].tokens_before == sum(counts[:14])
     assert audited.folds[1].tokens_before == sum(counts[14:20])
+
+
+def test_what_is_no_store_is_refused() -> None:
+    with pytest.raises(ConfigError, match="neither a session nor a store"):
+        fl.audit(object())  # type: ignore[arg-type]
 
 
 def test_the_audit_of_a_file_is_that_of_its_store(tmp_path: Path) -> None:
@@ -159,15 +168,14 @@ def test_an_open_call_that_was_carried_is_no_pin(store: Store) -> None:
         {"role": ("assistant", "user")[i % 2], "content": [{"type": "text", "text": f"Step {i}. " * 40}]}
         for i in range(1, 9)
     ]
-    store.extend([*opened, *rest])
+    ids = store.extend([*opened, *rest])
     compact(store, "Nothing of note.")
     carried = {each.id for each in store.active()}
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "x = 1"}]}
     store.extend([result, *rest])
     compact(store, "Still nothing.")
     first, second = fl.audit(store).folds
-    history = [each.id for each in store.history() if getattr(each, "message", None)]
-    assert history[1] in carried  # the open call was kept over the cut
+    assert ids[1] in carried  # the open call was kept over the cut
     assert losses(second, "pin_lost") is None
     assert not first.unreadable
 
@@ -184,6 +192,7 @@ def test_the_context_now_is_that_of_the_store(store: Store) -> None:
     assert now.parts["S"] == counter.count_messages(store.messages()[:1]).total
 
 
+@pytest.mark.parametrize("store", ["file", "database"], indirect=True)
 def test_the_commands_read_files_and_databases_of_sessions(store: Store, tmp_path: Path) -> None:
     store.extend(talk(6))
     compact(store, "Nothing of note.", pins=is_rule)

@@ -21,6 +21,7 @@ from foldline.typing import Completion, CountKind, StoredTranscript
 
 if TYPE_CHECKING:
     from foldline.stores.jsonl import JsonlSession
+    from foldline.stores.memory import MemoryStore
     from foldline.stores.sql import SqlStore
 
 __all__ = ["CODES", "Audit", "Finding", "FoldAudit", "Loss", "audit", "audits", "counter_of", "result_of"]
@@ -160,7 +161,7 @@ class Audit:
 
 
 def audit(
-    source: StoredTranscript | JsonlSession | SqlStore | str | os.PathLike[str],
+    source: StoredTranscript | JsonlSession | SqlStore | MemoryStore | str | os.PathLike[str],
     *,
     counter: TokenCounter | str | Callable[[str], int] | None = None,
 ) -> Audit:
@@ -174,7 +175,7 @@ def audit(
         counter: Token counter. Default: that of the session's model, else `o200k_base`.
 
     Raises:
-        ConfigError: The file holds no session, or several.
+        ConfigError: The file holds no session, or several; it is no store of foldline.
         StoreError: The store cannot be read.
         OSError: The file cannot be read.
     """

@@ -18,6 +18,7 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_ID_CHARS",
     "NewContext",
+    "RecordedCompaction",
     "checked_context",
     "checked_id",
     "checked_messages",
@@ -156,6 +157,23 @@ def checked_id(given: object, path: str = "id") -> str:
     if isinstance(given, str) and 0 < len(given) <= MAX_ID_CHARS and given.isprintable():
         return given
     raise StoreError(f"must be a string of 1 to {MAX_ID_CHARS} printable characters", code="bad_id", path=path)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RecordedCompaction:
+    """A compaction as it is stored.
+
+    Attributes:
+        before: How many messages were appended before it.
+        time: When it was stored.
+        event: The compaction.
+        fields: Its fields as a session file has them, with ``context``, the context after it.
+    """
+
+    before: int
+    time: str
+    event: CompactionEvent
+    fields: dict[str, Any]
 
 
 def event_fields(event: CompactionEvent) -> dict[str, Any]:

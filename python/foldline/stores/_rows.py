@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from foldline.errors import StoreError
 from foldline.stores._damage import MAX_NUMBER, DamagedRow, Damages, id_of, message_of, number_of, object_of
-from foldline.stores._records import event_from
+from foldline.stores._records import RecordedCompaction, event_from
 from foldline.stores._schema import COMPACTIONS, CONTEXTS, FOLDS, MARKS, MESSAGES, SESSIONS
 from foldline.typing import CompactionEvent, StoredMessage
 
@@ -19,23 +18,6 @@ __all__ = ["SessionRows", "newest_seq"]
 
 #: Greatest round: the column has 32 bits.
 _MAX_ROUND = 2**31 - 2
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedCompaction:
-    """A compaction as it is stored.
-
-    Attributes:
-        before: How many messages were appended before it.
-        time: When it was stored.
-        event: The compaction.
-        fields: Its fields as a session file has them, with ``context``, the context after it.
-    """
-
-    before: int
-    time: str
-    event: CompactionEvent
-    fields: dict[str, Any]
 
 
 class SessionRows:

@@ -11,6 +11,7 @@ from typing import Any, Final, Self, TypeVar
 
 from foldline.errors import ConfigError, StoreError
 from foldline.stores._records import (
+    RecordedCompaction,
     checked_context,
     checked_id,
     checked_messages,
@@ -32,7 +33,7 @@ except ImportError:
 
 from foldline.stores._damage import MAX_NUMBER
 from foldline.stores._databases import Database
-from foldline.stores._rows import RecordedCompaction, SessionRows, newest_seq
+from foldline.stores._rows import SessionRows, newest_seq
 from foldline.stores._schema import COMPACTIONS, CONTEXTS, FOLDS, MARKS, MESSAGES, SESSIONS, prepare
 
 __all__ = ["SqlStore"]
