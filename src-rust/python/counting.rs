@@ -221,7 +221,9 @@ impl TokenCounter {
         let Text(model) = model;
         match (models::lookup(&model), encoding) {
             (Some(known), None) => {
-                find_vocabularies(py)?;
+                if known.uses_file() {
+                    find_vocabularies(py)?;
+                }
                 let open = || ModelCounter::new(&known, &model);
                 let counter = py.detach(open).map_err(|error| exception(py, error))?;
                 let is_exact = counter.kind() == CountKind::Exact;

@@ -216,11 +216,13 @@ def writer_of(out: Path, process: subprocess.Popen[str]) -> int:
     while True:
         assert process.poll() is None, process.communicate()[1][-3_000:]
         assert time.monotonic() < deadline
-        for link in Path("/proc").glob("[0-9]*/fd/*"):
+        for holder in Path("/proc").glob("[0-9]*"):
+            # A process may end while it is looked at.
             with contextlib.suppress(OSError):
-                file = link.readlink()
-                if file.parent == out and file.name.startswith(".foldline-") and file.stat().st_size:
-                    return int(link.parts[2])
+                for link in (holder / "fd").iterdir():
+                    file = link.readlink()
+                    if file.parent == out and file.name.startswith(".foldline-") and file.stat().st_size:
+                        return int(holder.name)
 
 
 @pytest.mark.parametrize("victim", ["actor", "driver"])

@@ -56,6 +56,12 @@ impl Model {
         self.family.text().1
     }
 
+    /// Whether its texts are counted by the vocabulary of a file, or may be.
+    #[must_use]
+    pub fn uses_file(&self) -> bool {
+        self.family == Family::Gemini || Vocabulary::get(&self.encoding).is_some()
+    }
+
     /// What is missing to count its texts, and where it is looked for; `None` if nothing is. `name` is its name as
     /// given.
     #[must_use]
