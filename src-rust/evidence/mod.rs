@@ -269,6 +269,17 @@ pub struct Task {
     pub status: TaskStatus,
 }
 
+/// What was changed after a cause was stated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// Index of the message that states the cause.
+    pub message: usize,
+    /// The files changed up to the user's next request.
+    pub paths: Vec<String>,
+    /// The check that passed after the changes.
+    pub passed: Option<Note>,
+}
+
 /// All facts of the folded messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Evidence {
@@ -325,6 +336,15 @@ pub struct Evidence {
     pub last_report: Option<Note>,
     /// The last text of the model.
     pub last_state: Option<Note>,
+    /// What became of causes that the model stated.
+    #[serde(skip)]
+    pub repairs: Vec<Repair>,
+    /// The last commit, and the paths of files that were changed after it.
+    #[serde(skip)]
+    pub committed: Option<(Note, Vec<String>)>,
+    /// The last call was a check that passed, after changes for the current request: only the report is left.
+    #[serde(skip)]
+    pub is_checked_whole: bool,
     /// The numbers of the messages in the whole history, by which a text cites them.
     #[serde(skip)]
     pub message_numbers: MessageNumbers,

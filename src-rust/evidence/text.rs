@@ -100,6 +100,66 @@ pub(super) fn cut_whole(text: &str, max_chars: usize) -> Cow<'_, str> {
     }
 }
 
+/// Fewest headings of a text that is cut below each of them.
+const MIN_HEADINGS: usize = 3;
+
+/// Shortens a text with headings below each of them: all headings stay, with the first lines of each section in turn, as
+/// many as have room; code is left out. A text with few headings is cut as [`cut_whole`] does.
+pub(super) fn cut_outline(text: &str, max_chars: usize) -> Cow<'_, str> {
+    const MARK: &str = " […]";
+    const MARK_CHARS: usize = 4;
+    if text.len() <= max_chars || text.chars().count() <= max_chars {
+        return Cow::Borrowed(text);
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    // Each section: its heading, and the lines below it that are not code. What stands before the first heading is one.
+    let mut sections: Vec<(Option<usize>, Vec<usize>, bool)> = vec![(None, Vec::new(), false)];
+    let mut is_code = false;
+    for (at, line) in lines.iter().enumerate() {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        let Some((_, body, leaves_out)) = sections.last_mut() else { continue };
+        match () {
+            () if is_code || is_fence => *leaves_out = true,
+            () if line.starts_with('#') => sections.push((Some(at), Vec::new(), false)),
+            () if !line.trim().is_empty() => body.push(at),
+            () => {}
+        }
+    }
+    let cost = |at: usize| lines[at].chars().count() + 1;
+    let mut used: usize = sections.iter().map(|(title, ..)| title.map_or(0, cost) + MARK_CHARS).sum();
+    if sections.len() <= MIN_HEADINGS || used > max_chars * 2 / 3 {
+        return cut_whole(text, max_chars);
+    }
+    let mut kept = vec![false; lines.len()];
+    sections.iter().filter_map(|(title, ..)| *title).for_each(|at| kept[at] = true);
+    // A section ends where its next line does not fit.
+    let mut open: Vec<&[usize]> = sections.iter().map(|(_, body, _)| body.as_slice()).collect();
+    while !open.is_empty() {
+        open.retain_mut(|body| {
+            let Some((&at, rest)) = body.split_first() else { return false };
+            *body = rest;
+            kept[at] = used + cost(at) <= max_chars;
+            used += if kept[at] { cost(at) } else { 0 };
+            kept[at]
+        });
+    }
+    let mut out = String::new();
+    for (title, body, leaves_out) in &sections {
+        let shown: Vec<usize> = title.iter().chain(body).copied().filter(|at| kept[*at]).collect();
+        for at in &shown {
+            out.push_str(lines[*at]);
+            out.push('\n');
+        }
+        if !shown.is_empty() && (*leaves_out || body.iter().any(|at| !kept[*at])) {
+            out.truncate(out.trim_end().len());
+            out.push_str(MARK);
+            out.push('\n');
+        }
+    }
+    Cow::Owned(out.trim_end().to_owned())
+}
+
 /// The offsets after each line and each sentence.
 fn ends_of_thoughts(text: &str) -> Vec<usize> {
     let mut ends = Vec::new();
@@ -252,8 +312,13 @@ fn sentence_end(text: &str) -> usize {
 
 /// Whether `text` (lower case) contains `word` without adjacent letters or digits.
 pub(super) fn has_word(text: &str, word: &str) -> bool {
+    word_at(text, word).is_some()
+}
+
+/// Where `word` stands in `text` (lower case) without adjacent letters or digits.
+pub(super) fn word_at(text: &str, word: &str) -> Option<usize> {
     let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_ascii_alphanumeric());
-    text.match_indices(word).any(|(at, _)| {
+    text.match_indices(word).map(|(at, _)| at).find(|&at| {
         is_edge(text[..at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next())
     })
 }
@@ -304,6 +369,20 @@ mod tests {
         assert!(cut.contains(" characters left out …] word3"), "{cut}");
         assert_eq!(cut_middle("short", 200), "short");
         assert_eq!(cut_middle(&cut, 200), cut);
+    }
+
+    #[test]
+    fn a_text_with_headings_is_cut_below_each_of_them() {
+        let section = |n: usize| {
+            format!("## {n}. Part\nFile {n}.\nSecond line of {n}, which is longer.\n```\ncode\n```\n")
+        };
+        let text: String = (1..=4).map(section).collect();
+        assert_eq!(cut_outline(&text, 10_000), text);
+        let cut = cut_outline(&text, 110);
+        let expected: Vec<String> = (1..=4).map(|n| format!("## {n}. Part\nFile {n}. […]")).collect();
+        assert_eq!(cut, expected.join("\n"));
+        assert!(cut_outline(&text, 140).contains("Second line of 1, which is longer. […]"));
+        assert!(cut_outline("One. Two. Three. Four. Five.", 20).starts_with("One."));
     }
 
     #[test]

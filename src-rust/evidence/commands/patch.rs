@@ -25,6 +25,25 @@ pub(in crate::evidence) fn files_of(patch: &str) -> Vec<(FileOp, String)> {
     files
 }
 
+/// The files that a patch writes, each with its lines: the new path of a file that it renames.
+pub(in crate::evidence) fn sections(patch: &str) -> Vec<(&str, &str)> {
+    let mut found: Vec<(&str, usize, usize)> = Vec::new();
+    let mut at = 0;
+    for line in patch.split_inclusive('\n') {
+        let end = at + line.len();
+        let header = line.trim().strip_prefix("*** ").unwrap_or("");
+        let named = ["Update File:", "Add File:"].iter().find_map(|lead| header.strip_prefix(lead));
+        match (named, header.strip_prefix("Move to:"), found.last_mut()) {
+            (Some(path), ..) => found.push((path.trim(), end, end)),
+            (_, Some(path), Some(last)) => *last = (path.trim(), end, end),
+            (_, _, Some(last)) if header.is_empty() && last.2 == at => last.2 = end,
+            _ => {}
+        }
+        at = end;
+    }
+    found.into_iter().map(|(path, from, to)| (path, &patch[from..to])).collect()
+}
+
 /// Whether a text contains such a patch.
 pub(in crate::evidence) fn is_patch(text: &str) -> bool {
     text.contains("*** Begin Patch")
@@ -48,5 +67,6 @@ mod tests {
         let found = files_of(patch);
         assert!(is_patch(patch));
         assert_eq!(found.iter().map(|(a, p)| (*a, p.as_str())).collect::<Vec<_>>(), expected);
+        assert_eq!(sections(patch), [("a.py", "@@\n-x\n+y\n"), ("b.py", "+z\n"), ("e/d.py", "")]);
     }
 }

@@ -1,5 +1,7 @@
 //! One spelling for programs that are started in several ways: `python -m pytest`, `uv run pytest` and `pytest`.
 
+use std::borrow::Cow;
+
 use super::shell_lexer::Word;
 
 /// A command without the redirection of its errors into its output, which changes nothing.
@@ -215,6 +217,40 @@ fn script<'w>(name: &'w str, mut rest: Vec<&'w str>) -> Vec<&'w str> {
     }
 }
 
+/// A command with the first line of each here-document in place of its whole text: `git commit -m "fix: the title …"`.
+pub(in crate::evidence) fn without_heredocs(command: &str) -> Cow<'_, str> {
+    if !command.contains("<<") || !command.contains('\n') {
+        return Cow::Borrowed(command);
+    }
+    let mut out = String::with_capacity(command.len());
+    let mut lines = command.split_inclusive('\n');
+    while let Some(line) = lines.next() {
+        let delimiter = line.split_once("<<").map(|(_, rest)| {
+            let rest = rest.trim_start_matches(['-', '<']).trim_start().trim_start_matches(['\'', '"', '\\']);
+            rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or("")
+        });
+        let Some(delimiter) = delimiter.filter(|delimiter| !delimiter.is_empty()) else {
+            out.push_str(line);
+            continue;
+        };
+        let first = lines.next().unwrap_or("").trim();
+        let is_closed = first == delimiter || lines.by_ref().any(|line| line.trim() == delimiter);
+        match line.split_once("\"$(cat <<") {
+            // The text of an argument: what closes it stands on the next line.
+            Some((before, _)) => {
+                out.push_str(&format!("{before}\"{} …\"", first.trim_start_matches(['#', ' '])));
+                let rest = lines.next().unwrap_or("").trim_start();
+                out.push_str(rest.strip_prefix(")\"").unwrap_or(rest));
+            }
+            None => out.push_str(&format!("{} {first} …\n", line.trim_end())),
+        }
+        if !is_closed {
+            break;
+        }
+    }
+    Cow::Owned(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,5 +277,16 @@ mod tests {
             let found = plain_words(&words).join(" ");
             assert_eq!(found, expected, "{line}");
         }
+    }
+
+    #[test]
+    fn a_here_document_is_shown_by_its_first_line() {
+        let commit =
+            "git add a && git commit -m \"$(cat <<'EOF'\nfix: the title\n\nBody.\nEOF\n)\" && git push";
+        assert_eq!(without_heredocs(commit), "git add a && git commit -m \"fix: the title …\" && git push");
+        let script = "python - <<'PY'\nimport os\nprint(1)\nPY\nmake";
+        assert_eq!(without_heredocs(script), "python - <<'PY' import os …\nmake");
+        assert_eq!(without_heredocs("a <<EOF\nnever closed"), "a <<EOF never closed …\n");
+        assert_eq!(without_heredocs("echo $((1 << 2))"), "echo $((1 << 2))");
     }
 }

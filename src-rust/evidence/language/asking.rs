@@ -209,11 +209,23 @@ pub(in crate::evidence) fn answers_by_number(
         || given.iter().any(|(_, text)| is_short(text));
     let pair = |(number, answer): &(String, String)| {
         let (_, question) = asked.options.iter().find(|(label, _)| label.eq_ignore_ascii_case(number))?;
-        let question = one_line(&question.replace("**", ""), MAX_QUESTION_CHARS);
-        Some((UserQuestion { question, options: Vec::new() }, answer.clone()))
+        Some((UserQuestion { question: asked_of(question), options: Vec::new() }, answer.clone()))
     };
     let paired: Option<Vec<(UserQuestion, String)>> = given.iter().map(pair).collect();
     paired.filter(|_| are_answers).unwrap_or_default()
+}
+
+/// What one of several questions asks: its label and its first question, without what explains it.
+fn asked_of(question: &str) -> String {
+    let whole = question.replace("**", "");
+    let label = whole.split_once(": ").map(|(label, _)| label).filter(|label| label.split(' ').count() <= 5);
+    let asks = sentences(&whole).find(|sentence| is_question(sentence) || sentence.contains("? "));
+    let text = match (label, asks) {
+        (Some(label), Some(asks)) if !asks.starts_with(label) => format!("{label}: {asks}"),
+        (_, Some(asks)) => asks.to_owned(),
+        (_, None) => whole.clone(),
+    };
+    one_line(&text, MAX_QUESTION_CHARS)
 }
 
 /// A question with its answer, as one line: `Which one? → "B" (Backfill in batches)`.
@@ -253,11 +265,12 @@ mod tests {
 
     #[test]
     fn numbers_answer_the_questions_with_these_numbers() {
-        let asked = "Before I start:\n\n1. **Depth**: how far back?\n2. Show merged ones?\n\nShall I start?";
+        let asked = "Before I start:\n\n1. **Depth**: how far back?\n2. Merged ones are listed last. Show them? \
+            Hide them?\n\nShall I start?";
         let asked = asked_in(asked).unwrap_or_default();
         let found = answers_by_number(&asked, "1. 50 commits\n2. no");
         let found: Vec<String> = found.iter().map(|(asked, answer)| answered(asked, answer)).collect();
-        assert_eq!(found, ["Depth: how far back? → \"50 commits\"", "Show merged ones? → \"no\""]);
+        assert_eq!(found, ["Depth: how far back? → \"50 commits\"", "Show them? → \"no\""]);
         assert!(answers_by_number(&asked, "no, and 50 commits").is_empty());
         assert!(answers_by_number(&asked, "1. no\n2. yes\n3. write the docs").is_empty());
     }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::matcher::Matcher;
 use super::normal::folded;
-use crate::evidence::text::{has_word, starts_with_ignoring_case};
+use crate::evidence::text::{has_word, starts_with_ignoring_case, word_at};
 
 /// Group, cue and example, a line each.
 const TABLE: &str = include_str!("../data/cues.tsv");
@@ -73,6 +73,29 @@ pub(in crate::evidence) fn is_courtesy(question: &str) -> bool {
 pub(in crate::evidence) fn is_approval(question: &str) -> bool {
     static MATCHER: LazyLock<Matcher> = LazyLock::new(|| with_groups(Matcher::default(), APPROVAL));
     MATCHER.groups_in(&folded(question)) & APPROVAL != 0
+}
+
+/// Words directly before what is announced.
+const LEADS: [&str; 15] = [
+    "me", "now", "i'll", "will", "to", "then", "we", "and", "should", "must", "let's", "i", "also", "just",
+    "first",
+];
+
+/// What a sentence says is changed: from the first word that says so, without "let me" and what else is before it.
+pub(in crate::evidence) fn change_said(sentence: &str) -> Option<&str> {
+    static VERBS: LazyLock<Vec<&'static str>> = LazyLock::new(|| cues_of("change"));
+    let lower = folded(sentence);
+    if lower.len() != sentence.len() {
+        return None;
+    }
+    let at = VERBS.iter().filter_map(|verb| word_at(&lower, verb)).min()?;
+    // "These fields use a default" announces nothing.
+    let before = lower[..at].trim_end();
+    let announces = before.is_empty()
+        || before.ends_with([',', ':', '-', '*', '`'])
+        || before.split_whitespace().last().is_some_and(|word| LEADS.contains(&word));
+    let said = sentence.get(at..)?.trim_end_matches([':', '.', '!']);
+    (announces && said.contains(' ')).then_some(said)
 }
 
 /// Whether a phrase says what the name in it is.
@@ -153,8 +176,11 @@ mod tests {
     #[test]
     fn every_row_of_the_table_has_an_example_with_its_cue() {
         for (name, cue, example) in rows() {
-            assert!(name == "told" || name == "nod" || group(name) != 0, "{name}");
+            assert!(matches!(name, "told" | "nod" | "change") || group(name) != 0, "{name}");
             let lower = folded(example);
+            if name == "change" {
+                assert!(change_said(example).is_some_and(|said| folded(said).starts_with(cue)), "{example}");
+            }
             if name == "told" {
                 assert_eq!(
                     told_in(&format!("x\n{example}\nfix it\n\nIMPORTANT: y")),
@@ -166,5 +192,13 @@ mod tests {
             let matcher = Matcher::default().with(1, &[cue]);
             assert_eq!(matcher.groups_in(&lower), 1, "{name}: {cue}: {example}");
         }
+    }
+
+    #[test]
+    fn what_is_changed_is_announced() {
+        assert_eq!(change_said("Good. Now let me update the hooks:"), Some("update the hooks"));
+        assert_eq!(change_said("It has to stop at the merge base."), Some("stop at the merge base"));
+        assert_eq!(change_said("No other fields use `omitempty` in this package."), None);
+        assert_eq!(change_said("I see the issue."), None);
     }
 }

@@ -93,7 +93,7 @@ fn bytes_of(transcript: &Transcript, part: &Part) -> u64 {
 
 /// A call without its result, and its command if it is one.
 fn call(message: usize, tool: &str, arguments: &str) -> (CallMade, Option<ShellCommand>) {
-    let (argument, files, command) = match calls::read(tool, arguments, "") {
+    let (argument, files, command) = match calls::read(tool, arguments, "").intent {
         CallIntent::Files(files) => (files.first().map(|(_, path)| path.clone()), files, None),
         CallIntent::Shell { command, about } => (Some(command), about.effects.clone(), Some(about)),
         CallIntent::TaskCreate(text) => (Some(text), Vec::new(), None),

@@ -3,6 +3,7 @@
 //! Agents name their tools differently, but with the same words: a tool with `read` in its name and a path in its
 //! arguments reads that file. Only tools that words do not reveal (shells, patches, task lists) are listed.
 
+use super::edited::{Change, changes_of, changes_of_patch};
 use super::flat::{flat_json, line_of};
 use super::tasks::status_of;
 use super::tools::{Tool, tool_of};
@@ -10,6 +11,7 @@ use crate::evidence::commands::folders;
 use crate::evidence::commands::patch;
 use crate::evidence::commands::programs::address_of;
 use crate::evidence::commands::shell::{self, ShellCommand};
+use crate::evidence::commands::spelling::without_heredocs;
 use crate::evidence::language::asking::UserQuestion;
 use crate::evidence::text::{escape_section_tags, one_line};
 use crate::evidence::{FileOp, TaskStatus, lines};
@@ -48,44 +50,54 @@ pub(super) enum CallIntent {
     Other { line: String, arguments: Vec<String> },
 }
 
-/// Classifies a call; see [`read_with_lines`].
-pub(super) fn read(name: &str, arguments: &str, folder: &str) -> CallIntent {
-    read_with_lines(name, arguments, folder).0
+/// What the arguments of a call say.
+pub(super) struct CallRead {
+    pub intent: CallIntent,
+    /// The lines that it asks for of a file.
+    pub lines: Option<(u32, u32)>,
+    /// The changes that it makes, each with its file.
+    pub changes: Vec<(String, Change)>,
 }
 
-/// Classifies a call whose shell is in `folder`, as far as known, and finds the lines that it asks for of a file.
-/// Arguments that are not JSON are read as a patch or a command.
-pub(super) fn read_with_lines(name: &str, arguments: &str, folder: &str) -> (CallIntent, Option<(u32, u32)>) {
+/// Classifies a call whose shell is in `folder`, as far as known. Arguments that are not JSON are read as a patch or a
+/// command.
+pub(super) fn read(name: &str, arguments: &str, folder: &str) -> CallRead {
     let tool = tool_of(name);
     let read = match Tape::parse(arguments.as_bytes(), &mut || true) {
-        Ok(Some(tape)) => Ok(from_json_with_lines(tool, name, &tape.root(), folder)),
-        _ => with_document(arguments.as_bytes(), |node| from_json_with_lines(tool, name, &node, folder)),
+        Ok(Some(tape)) => Ok(from_json_whole(tool, name, &tape.root(), folder)),
+        _ => with_document(arguments.as_bytes(), |node| from_json_whole(tool, name, &node, folder)),
     };
-    let intent = match read {
-        Ok((Some(intent), lines)) => return (intent, lines),
-        Ok((None, _)) => other(name, arguments),
-        Err(_) if patch::is_patch(arguments) => CallIntent::Files(patch::files_of(arguments)),
-        Err(_) if tool == Tool::Shell && !arguments.is_empty() => shell_intent(arguments, folder),
-        Err(_) => other(name, arguments),
+    let (intent, changes) = match read {
+        Ok(Some(read)) => return read,
+        Ok(None) => (other(name, arguments), Vec::new()),
+        Err(_) if patch::is_patch(arguments) => {
+            (CallIntent::Files(patch::files_of(arguments)), changes_of_patch(arguments))
+        }
+        Err(_) if tool == Tool::Shell && !arguments.is_empty() => {
+            (shell_intent(arguments, folder), Vec::new())
+        }
+        Err(_) => (other(name, arguments), Vec::new()),
     };
-    (intent, None)
+    CallRead { intent, lines: None, changes }
 }
 
-fn from_json_with_lines<N: Node>(
-    tool: Tool,
-    name: &str,
-    node: &N,
-    folder: &str,
-) -> (Option<CallIntent>, Option<(u32, u32)>) {
-    let intent = from_json(tool, name, node, folder);
-    let lines = if matches!(intent, Some(CallIntent::Files(_))) { lines::of_call(node) } else { None };
-    (intent, lines)
+fn from_json_whole<N: Node>(tool: Tool, name: &str, node: &N, folder: &str) -> Option<CallRead> {
+    let intent = from_json(tool, name, node, folder)?;
+    let (lines, changes) = match &intent {
+        CallIntent::Files(files) => (lines::of_call(node), changes_of(node, files)),
+        CallIntent::Shell { about, .. } if about.effects.iter().any(|(action, _)| action.is_change()) => {
+            (None, changes_of(node, &[]))
+        }
+        _ => (None, Vec::new()),
+    };
+    Some(CallRead { intent, lines, changes })
 }
 
 /// The intent of a shell command that runs in a folder.
 pub(super) fn shell_intent(command: &str, folder: &str) -> CallIntent {
     let about = shell::analyse_in(command, folder);
-    CallIntent::Shell { command: one_line(&escape_section_tags(command), MAX_COMMAND_CHARS), about }
+    let command = one_line(&escape_section_tags(&without_heredocs(command)), MAX_COMMAND_CHARS);
+    CallIntent::Shell { command, about }
 }
 
 /// A call as one line: `book_flight: id A1, cabin economy`.
@@ -297,6 +309,10 @@ fn task_list<N: Node>(list: &N) -> CallIntent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn intent(name: &str, arguments: &str) -> CallIntent {
+        read(name, arguments, "").intent
+    }
     use FileOp::{Created, Deleted, Edited, Moved, Read, Searched, Written};
 
     #[test]
@@ -322,7 +338,7 @@ mod tests {
         ];
         for (name, arguments, expected) in cases {
             let expected = expected.iter().map(|(a, p)| (*a, (*p).to_owned())).collect();
-            assert_eq!(read(name, arguments, ""), CallIntent::Files(expected), "{name}");
+            assert_eq!(intent(name, arguments), CallIntent::Files(expected), "{name}");
         }
     }
 
@@ -335,7 +351,7 @@ mod tests {
             ("run_shell_command", r#"{"command":"cat a.txt"}"#),
             ("bash", "cat a.txt"),
         ] {
-            let CallIntent::Shell { command, about } = read(name, arguments, "") else { panic!("{name}") };
+            let CallIntent::Shell { command, about } = intent(name, arguments) else { panic!("{name}") };
             assert_eq!((command.as_str(), about.effects.len()), ("cat a.txt", 1), "{name}");
         }
     }
@@ -344,13 +360,13 @@ mod tests {
     fn task_lists_of_two_agents_read_the_same() {
         let expected = CallIntent::TaskList(vec![("x".into(), TaskStatus::InProgress)]);
         let todo = r#"{"todos":[{"content":"x","status":"in_progress","activeForm":"X"}]}"#;
-        assert_eq!(read("TodoWrite", todo, ""), expected);
-        assert_eq!(read("update_plan", r#"{"plan":[{"step":"x","status":"in_progress"}]}"#, ""), expected);
+        assert_eq!(intent("TodoWrite", todo), expected);
+        assert_eq!(intent("update_plan", r#"{"plan":[{"step":"x","status":"in_progress"}]}"#), expected);
     }
 
     #[test]
     fn other_calls_become_one_line_and_lookups_nothing() {
-        let line = |name: &str, arguments: &str| match read(name, arguments, "") {
+        let line = |name: &str, arguments: &str| match intent(name, arguments) {
             CallIntent::Other { line, .. } => line,
             other => format!("{other:?}"),
         };
@@ -367,23 +383,22 @@ mod tests {
         for name in
             ["get_user_details", "quote_change", "search_departures", "check_availability", "list_orders"]
         {
-            assert_eq!(read(name, r#"{"user":"x"}"#, ""), CallIntent::Lookup { address: None }, "{name}");
+            assert_eq!(intent(name, r#"{"user":"x"}"#), CallIntent::Lookup { address: None }, "{name}");
         }
         for name in ["check_in_passenger", "cancel_order", "send_email"] {
-            assert!(matches!(read(name, r#"{"user":"x"}"#, ""), CallIntent::Other { .. }), "{name}");
+            assert!(matches!(intent(name, r#"{"user":"x"}"#), CallIntent::Other { .. }), "{name}");
         }
     }
 
     #[test]
     fn questions_come_with_their_options() {
-        let found = read(
+        let found = intent(
             "AskUserQuestion",
             r#"{"questions":[{"question":"Which?","options":[{"label":"A"},{"label":"B"}]}]}"#,
-            "",
         );
         let options = ["A", "B"].map(|text| (String::new(), text.to_owned())).to_vec();
         assert_eq!(found, CallIntent::Ask(vec![UserQuestion { question: "Which?".into(), options }]));
-        let one = read("ask_followup_question", r#"{"question":"Which?","follow_up":["x"]}"#, "");
+        let one = intent("ask_followup_question", r#"{"question":"Which?","follow_up":["x"]}"#);
         assert!(matches!(one, CallIntent::Ask(asked) if asked[0].options.len() == 1));
     }
 }

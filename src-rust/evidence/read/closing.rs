@@ -105,7 +105,13 @@ impl Errors {
         match call.status.outcome {
             CommandStatus::Succeeded => self.succeed(call),
             CommandStatus::Failed(code) => self.fail(call, code),
-            _ => {}
+            // What the user refuses is a decision, no longer a problem.
+            CommandStatus::Rejected => {
+                if let CallIntent::Files(files) = &call.intent {
+                    self.close_changes(files.iter().filter(|(action, _)| action.is_change()));
+                }
+            }
+            CommandStatus::Unknown => {}
         }
     }
 

@@ -4,18 +4,20 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::calls::{self, CallIntent};
+use super::calls::{self, CallIntent, CallRead};
 use super::lookups::Lookups;
 use super::outcome;
 use super::pending::Pending;
 use super::rejection;
+use super::reports::Remark;
 use super::runs::Call;
 use super::tasks::TaskList;
 use super::written_calls::{Written, without_calls};
 use crate::evidence::commands::{echo, purpose};
 use crate::evidence::language::asking::UserQuestion;
 use crate::evidence::language::named::{self, Names};
-use crate::evidence::language::table::told_in;
+use crate::evidence::language::steps::telling;
+use crate::evidence::language::table::{change_said, told_in};
 use crate::evidence::text::{escape_section_tags, head_bytes, one_line, sentences, tail_bytes};
 use crate::evidence::{CommandStatus, Evidence, FileOp, Note};
 use crate::meter::EXTRACTIONS;
@@ -85,6 +87,8 @@ pub(super) struct Collector<'t> {
     pub(super) folders: HashMap<String, usize>,
     /// Whether calls name their folder, so that a change of it does not last.
     names_folder: bool,
+    /// What reports of the agent say of files, each with its message.
+    pub(super) reports: Vec<(usize, Vec<Remark>)>,
     /// What the agent says in the message that is read.
     said: Option<String>,
 }
@@ -107,6 +111,7 @@ impl<'t> Collector<'t> {
             folder: String::new(),
             folders: HashMap::new(),
             names_folder: false,
+            reports: Vec::new(),
             said: None,
         }
     }
@@ -129,7 +134,7 @@ impl<'t> Collector<'t> {
             match part.kind {
                 PartKind::ToolCall => self.call(i, written.call(transcript, part), number),
                 PartKind::ToolResult => self.result(i, part, number, &written.result(transcript, part)),
-                PartKind::Text => self.said = first_sentence(transcript, part),
+                PartKind::Text => self.said = announced_change(transcript, part),
                 _ => {}
             }
         }
@@ -162,7 +167,7 @@ impl<'t> Collector<'t> {
 
     fn call(&mut self, i: usize, (tool, text): (&'t str, Cow<'t, str>), number: u32) {
         let folder = if self.names_folder { "" } else { &self.folder };
-        let (intent, lines) = calls::read_with_lines(tool, &text, folder);
+        let CallRead { intent, lines, changes } = calls::read(tool, &text, folder);
         self.call_at.insert(number, self.calls.len());
         match &intent {
             CallIntent::TaskList(list) => self.tasks.replace(i, list.clone()),
@@ -181,7 +186,7 @@ impl<'t> Collector<'t> {
             _ => {}
         }
         let said = self.said.clone();
-        self.calls.push(Call { lines, said, ..Call::new(i, tool, intent) });
+        self.calls.push(Call { lines, said, changes, ..Call::new(i, tool, intent) });
     }
 
     fn result(&mut self, i: usize, part: &Part, number: u32, text: &str) {
@@ -258,13 +263,12 @@ impl<'t> Collector<'t> {
     }
 }
 
-/// The first sentence of what the agent says with a call, if it is short.
-fn first_sentence(transcript: &Transcript, part: &Part) -> Option<String> {
+/// The sentence that says what a call changes, if it is short: `update the hooks` of "Good. Now let me update the hooks:".
+fn announced_change(transcript: &Transcript, part: &Part) -> Option<String> {
     let piece = transcript.pieces_of(part).iter().find(|piece| piece.kind == PieceKind::Text)?;
     let text = without_calls(transcript.str(&piece.span));
-    let sentence = sentences(head_bytes(&text, 400)).next()?;
-    let said = sentence.trim_end_matches([':', '.']);
-    (said.chars().count() <= MAX_SAID_CHARS && said.contains(' '))
+    let said = sentences(head_bytes(&text, 600)).take(3).find_map(change_said)?;
+    (said.chars().count() <= MAX_SAID_CHARS && telling(said).len() >= 2)
         .then(|| one_line(&escape_section_tags(said), MAX_SAID_CHARS))
 }
 

@@ -2,11 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::evidence::text::escape_section_tags;
+use super::edited::Change;
+use super::reports::{MAX_REMARK_CHARS, Remark};
+use crate::evidence::text::{escape_section_tags, one_line};
 use crate::evidence::{FileOp, FileTouched, lines};
 
 /// Most files kept: agents touch hundreds; more come from generated lists.
 const MAX_FILES: usize = 5_000;
+/// Most remarks of a report on one file.
+const MAX_REMARKS: usize = 3;
 /// Longest path; anything longer is not a path.
 const MAX_PATH_BYTES: usize = 1_000;
 
@@ -15,6 +19,33 @@ const MAX_PATH_BYTES: usize = 1_000;
 pub(in crate::evidence) struct Files {
     files: Vec<FileTouched>,
     by_path: HashMap<String, usize>,
+    /// What was done to each file.
+    done: Vec<Done>,
+}
+
+/// What was done to a file.
+#[derive(Clone, Debug, Default)]
+struct Done {
+    /// What a report says of it.
+    reported: Vec<String>,
+    /// What the agent said with the last change, and what the changes touched, since that report.
+    said: Option<String>,
+    change: Change,
+}
+
+impl Done {
+    /// As one line: the report, or what was said, and as many of the names that the changes touch as have room.
+    fn note(self) -> Option<String> {
+        let is_reported = !self.reported.is_empty();
+        let said = if is_reported { Some(self.reported.join("; ")) } else { self.said };
+        let said = said.map(|said| one_line(&said, MAX_REMARK_CHARS));
+        let room = MAX_REMARK_CHARS.saturating_sub(said.as_ref().map_or(0, |said| said.chars().count()));
+        match (said, self.change.note(room)) {
+            (Some(said), Some(names)) if is_reported => Some(format!("{said}; then {names}")),
+            (Some(said), Some(names)) => Some(format!("{said}; {names}")),
+            (said, names) => said.or(names),
+        }
+    }
 }
 
 impl Files {
@@ -42,6 +73,7 @@ impl Files {
                     moved_to: None,
                 };
                 self.files.push(file);
+                self.done.push(Done::default());
                 self.by_path.insert(path, self.files.len() - 1);
                 self.files.len() - 1
             }
@@ -68,15 +100,39 @@ impl Files {
         file.lines.iter().for_each(|lines| self.read_lines(&path, *lines));
         if let Some(known) = self.by_path.get(&path).and_then(|&at| self.files.get_mut(at)) {
             known.changed_in = file.changed_in;
-            known.note = file.note.or(known.note.take());
             known.moved_to = file.moved_to.or(known.moved_to.take());
+        }
+        if let (Some(note), Some(&at)) = (file.note, self.by_path.get(&path)) {
+            self.done[at] = Done { reported: vec![note], ..Done::default() };
         }
     }
 
-    /// Notes what was done to a known file.
-    pub(super) fn note(&mut self, path: &str, said: &str) {
+    /// Notes what was done to a known file: what the agent said with it, and what the change touches.
+    pub(super) fn note(&mut self, path: &str, said: Option<&str>, change: Option<&Change>) {
         if let Some(&at) = normal_path(path).and_then(|path| self.by_path.get(&path)) {
-            self.files[at].note = Some(said.to_owned());
+            let done = &mut self.done[at];
+            done.said = said.map(str::to_owned).or(done.said.take());
+            change.iter().for_each(|change| done.change.merge(change));
+        }
+    }
+
+    /// Notes a report: what it says of files that were changed before. A path may be the end of one file's path.
+    pub(super) fn report(&mut self, remarks: &[Remark]) {
+        let mut reported: Vec<usize> = Vec::new();
+        for remark in remarks {
+            let end = format!("/{}", remark.path.trim_start_matches("./"));
+            let is_meant = |file: &FileTouched| {
+                file.changed_in.is_some() && (file.path == end[1..] || file.path.ends_with(&end))
+            };
+            let mut meant = (0..self.files.len()).filter(|at| is_meant(&self.files[*at]));
+            let (Some(at), None) = (meant.next(), meant.next()) else { continue };
+            if !reported.contains(&at) {
+                reported.push(at);
+                self.done[at] = Done::default();
+            }
+            if self.done[at].reported.len() < MAX_REMARKS {
+                self.done[at].reported.push(remark.text.clone());
+            }
         }
     }
 
@@ -97,7 +153,10 @@ impl Files {
     }
 
     /// The files. A relative path that ends exactly one absolute path denotes the same file.
-    pub(super) fn finish(self) -> Vec<FileTouched> {
+    pub(super) fn finish(mut self) -> Vec<FileTouched> {
+        for (file, done) in self.files.iter_mut().zip(self.done) {
+            file.note = done.note();
+        }
         let mut owners: HashMap<&str, Option<usize>> = HashMap::new();
         for (i, file) in self.files.iter().enumerate().filter(|(_, file)| file.path.starts_with('/')) {
             for (slash, _) in file.path.match_indices('/').skip(1).take(32) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::aftermath::{committed, is_checked_whole, is_commit, repairs, title_of};
 use super::calls::CallIntent;
 use super::closing::Errors;
 use super::collect::{Collector, MAX_ITEMS, newest, push, without_repetitions};
@@ -14,6 +15,7 @@ use super::said::is_same_matter;
 use crate::evidence::language::normal::folded;
 use crate::evidence::language::normal::{is_filler, normal, stem, words};
 use crate::evidence::text::{escape_section_tags, has_word, one_line, sentences};
+use crate::evidence::write::document::COMPLETED;
 use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, FileOp, FileTouched, Note, Task};
 
 /// Longest text of a call with its result.
@@ -32,20 +34,27 @@ impl Collector<'_> {
         let mut errors = Errors::default();
         std::mem::take(&mut self.earlier.errors).into_iter().for_each(|error| errors.add(error));
         let calls = std::mem::take(&mut self.calls);
+        let mut reports = std::mem::take(&mut self.reports).into_iter().peekable();
         for call in &calls {
+            while let Some((_, remarks)) = reports.next_if(|(message, _)| *message <= call.message) {
+                files.report(&remarks);
+            }
             self.follow(call, &mut files, &mut commands, &mut errors);
         }
+        reports.for_each(|(_, remarks)| files.report(&remarks));
         let mut found = self.found;
         (found.identifiers, found.numbers) = self.names.finish();
         found.context.extend(self.lookups.notes());
         let (tasks, completed) = self.tasks.finish();
         found.tasks = tasks;
-        found.done.extend(completed);
+        found.done.extend(completed.into_iter().map(completed_task));
         found.done.sort_by_key(|note| note.message);
         if found.last_report == found.last_state {
             found.last_report = None;
         }
         found.findings.extend(errors.rules_of_place());
+        let causes: Vec<Note> =
+            self.causes.iter().filter_map(|at| found.decisions.get(*at)).cloned().collect();
         found.decisions.retain(|note| !note.text.is_empty());
         found.files = files.finish();
         let passing = commands.runs.iter().filter(|run| run.kind >= CommandKind::Check);
@@ -69,6 +78,11 @@ impl Collector<'_> {
         }
         found.root = root_of(found.root.take(), &self.folders, &found.files);
         below_root(&mut found);
+        found.repairs = repairs(&calls, &found, &causes);
+        let commit = calls.iter().rev().find(|call| is_commit(call));
+        let commit = commit.map(|call| Note::new(call.message, title_of(call, &found.identifiers)));
+        found.committed = committed(commit, found.committed.take(), &found.files);
+        found.is_checked_whole = found.last_step.is_some() && is_checked_whole(&calls, request);
         replace(&mut found);
         for notes in [
             &mut found.requests,
@@ -98,10 +112,10 @@ impl Collector<'_> {
                     touched.iter().for_each(|(action, path)| files.touch(call.message, *action, path));
                     if let [(action, path)] = touched.as_slice()
                         && action.is_change()
-                        && let Some(said) = &call.said
                     {
-                        files.note(path, said);
+                        files.note(path, call.said.as_deref(), None);
                     }
+                    call.changes.iter().for_each(|(path, change)| files.note(path, None, Some(change)));
                     moves(touched, files);
                     if let ([(FileOp::Read, path)], Some(lines)) = (touched.as_slice(), call.lines) {
                         files.read_lines(path, lines);
@@ -116,6 +130,9 @@ impl Collector<'_> {
                     .iter()
                     .filter(|(action, _)| has_run && (action.is_change() || !outcome.is_failure()));
                 touched.for_each(|(action, path)| files.touch(call.message, *action, path));
+                if !outcome.is_failure() && has_run {
+                    call.changes.iter().for_each(|(path, change)| files.note(path, None, Some(change)));
+                }
                 moves(&about.effects, files);
                 if has_run && !outcome.is_failure() {
                     about.lines.iter().for_each(|(path, lines)| files.read_lines(path, *lines));
@@ -167,6 +184,14 @@ impl Collector<'_> {
     }
 }
 
+/// A completed task says so: tasks are written like orders.
+fn completed_task(note: Note) -> Note {
+    match note.text.starts_with(COMPLETED) {
+        true => note,
+        false => Note { text: format!("{COMPLETED}{}", note.text), ..note },
+    }
+}
+
 /// Tasks that name files which have all been changed and checked since are done, though the list is older.
 fn settle_tasks(found: &mut Evidence, last_passing: Option<usize>) {
     let files = &found.files;
@@ -174,7 +199,7 @@ fn settle_tasks(found: &mut Evidence, last_passing: Option<usize>) {
     let (done, open): (Vec<Task>, Vec<Task>) =
         std::mem::take(&mut found.tasks).into_iter().partition(settled);
     found.tasks = open;
-    found.done.extend(done.into_iter().map(|task| Note::new(task.message, task.text)));
+    found.done.extend(done.into_iter().map(|task| completed_task(Note::new(task.message, task.text))));
 }
 
 fn rest_of(pieces: &[String]) -> String {
@@ -265,6 +290,8 @@ fn below_root(found: &mut Evidence) {
             continue;
         }
         let whole = format!("{root}{path}");
+        let whole =
+            if by_path.contains_key(&whole) { whole } else { overlapping(&root, &path).unwrap_or(whole) };
         match by_path.get(&whole).copied() {
             Some(other) if other != at => {
                 let file = found.files[at].clone();
@@ -280,6 +307,14 @@ fn below_root(found: &mut Evidence) {
     let mut gone = gone.into_iter();
     found.files.retain(|_| !gone.next().unwrap_or(false));
     found.files.sort_by_key(|file| file.message);
+}
+
+/// The path of a file that is named from a folder above the root: `/r/cmd/cli/` and `cmd/cli/a.go` are one file's. A
+/// single folder may well have the name of its parent.
+fn overlapping(root: &str, path: &str) -> Option<String> {
+    let ends = path.match_indices('/').skip(1).map(|(at, _)| &path[..=at]);
+    let shared = ends.filter(|lead| root.ends_with(&format!("/{lead}"))).last()?;
+    Some(format!("{}{path}", &root[..root.len() - shared.len()]))
 }
 
 /// Words after which a sentence says what does not hold.
@@ -475,6 +510,13 @@ mod tests {
         let denied = negated("don't use redis for this after all");
         assert!(Wish::of("use redis for the counters").contradicts(&denied));
         assert!(!Wish::of("never use redis").contradicts(&negated("don't use redis")));
+    }
+
+    #[test]
+    fn a_path_from_above_the_root_is_in_it() {
+        assert_eq!(overlapping("/r/cmd/cli/", "cmd/cli/a.go").as_deref(), Some("/r/cmd/cli/a.go"));
+        assert_eq!(overlapping("/r/index/", "index/a.py"), None);
+        assert_eq!(overlapping("/r/cmd/cli/", "cli/cmd/a.go"), None);
     }
 
     #[test]

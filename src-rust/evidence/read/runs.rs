@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::calls::CallIntent;
+use super::edited::Change;
 use super::outcome::ResultStatus;
 use crate::evidence::commands::programs::Act;
 use crate::evidence::{CommandRun, CommandStatus};
@@ -22,6 +23,8 @@ pub(super) struct Call<'t> {
     pub said: Option<String>,
     /// The line range of a file read, if the call names one.
     pub lines: Option<(u32, u32)>,
+    /// The changes that it makes, each with its file.
+    pub changes: Vec<(String, Change)>,
     /// The process that it started.
     pub process: Option<String>,
     /// Others see what it did.
@@ -42,6 +45,7 @@ impl<'t> Call<'t> {
             echoed: Vec::new(),
             said: None,
             lines: None,
+            changes: Vec::new(),
             process: None,
             publishes: false,
             answer: Vec::new(),

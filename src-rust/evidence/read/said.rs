@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use super::calls::CallIntent;
 use super::collect::{Collector, note, push};
 use super::foreign::{self, Class};
+use super::reports::remarks;
 use super::runs::Call;
-use super::wrappers::{self, Unwrapped};
+use super::wrappers::{self, ENVIRONMENT, Unwrapped};
 use crate::evidence::language::asking::{
     UserQuestion, answered, answers_by_number, asked_in, chosen, is_question,
 };
@@ -75,6 +76,10 @@ impl Collector<'_> {
     pub(super) fn user_words(&mut self, i: usize, text: &str) {
         let unwrapped = wrappers::unwrap(text);
         let told: Vec<String> = wrappers::told(text);
+        if let Some(sandbox) = wrappers::sandbox(text) {
+            self.found.findings.retain(|note| !note.text.starts_with(ENVIRONMENT));
+            push(&mut self.found.findings, note(i, &sandbox));
+        }
         match unwrapped {
             Unwrapped::Nothing => {}
             Unwrapped::ForeignSummary(summary) => self.foreign_summary(i, &summary),
@@ -228,6 +233,8 @@ impl Collector<'_> {
                     push(&mut self.found.decisions, note(i, said.sentence));
                     kept += 1;
                 }
+                // A legend: `(merged)` = the branch has been merged.
+                Some(Statement::Outcome) if said.sentence.contains(" = ") => {}
                 Some(Statement::Outcome) => {
                     push(&mut self.found.done, note(i, said.sentence));
                     kept += 1;
@@ -238,6 +245,10 @@ impl Collector<'_> {
                 }
                 None => {}
             }
+        }
+        let remarks = remarks(text);
+        if !remarks.is_empty() {
+            self.reports.push((i, remarks));
         }
         let (done, at) = match self.pending.is_empty() {
             true => (Vec::new(), None),
@@ -310,6 +321,7 @@ impl Collector<'_> {
             (found.last_state, found.last_report) = (parsed.last_state, parsed.last_report);
         }
         found.last_step = parsed.last_step;
+        found.committed = parsed.committed;
         if parsed.root.is_some() {
             found.root = parsed.root;
         }

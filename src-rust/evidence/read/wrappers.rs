@@ -104,6 +104,24 @@ pub(super) fn unwrap(text: &str) -> Unwrapped {
     Unwrapped::Words(after_context(words).to_owned())
 }
 
+/// What the sandbox allows, by the block that an agent's program puts before the first request:
+/// `Environment: sandbox read-only, network restricted, approval on-request`.
+pub(super) fn sandbox(text: &str) -> Option<String> {
+    const LIMITS: [(&str, &str); 3] =
+        [("sandbox_mode", "sandbox"), ("network_access", "network"), ("approval_policy", "approval")];
+    let block = text.split_once("<environment_context>")?.1.split_once("</environment_context>")?.0;
+    let value = |tag: &str| {
+        let value = block.split_once(&format!("<{tag}>"))?.1.split_once('<')?.0.trim();
+        (!value.is_empty() && value.len() <= 40).then(|| value.to_owned())
+    };
+    let limits = LIMITS.iter().filter_map(|(tag, name)| Some(format!("{name} {}", value(tag)?)));
+    let limits: Vec<String> = limits.collect();
+    (!limits.is_empty()).then(|| format!("{ENVIRONMENT}{}", limits.join(", ")))
+}
+
+/// The label of what the sandbox allows.
+pub(super) const ENVIRONMENT: &str = "Environment: ";
+
 /// Words of the user inside reminders and other blocks that are otherwise noise.
 pub(super) fn told(text: &str) -> Vec<String> {
     let has_tag = text.contains("<system");
@@ -307,5 +325,14 @@ mod tests {
         assert_eq!(words("<system-reminder>never closed"), "<system-reminder>never closed");
         let many = "<system-reminder>".repeat(50_000);
         assert_eq!(words(&many).len(), many.len());
+    }
+
+    #[test]
+    fn the_limits_of_a_sandbox_are_read() {
+        let text = "<environment_context>\n<cwd>/r</cwd>\n<approval_policy>never</approval_policy>\n\
+            <sandbox_mode>read-only</sandbox_mode>\n</environment_context>";
+        assert_eq!(sandbox(text).as_deref(), Some("Environment: sandbox read-only, approval never"));
+        assert_eq!(sandbox("<environment_context><cwd>/r</cwd></environment_context>"), None);
+        assert_eq!(sandbox("<sandbox_mode>read-only</sandbox_mode>"), None);
     }
 }

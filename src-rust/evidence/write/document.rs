@@ -86,6 +86,16 @@ pub(in crate::evidence) const ASKED: &str = "The user was asked: ";
 pub(in crate::evidence) const ASKS: &str = "The user asks: ";
 pub(super) const GO_ON: &str = "Go on with the current request";
 pub(super) const LAST_AT: &str = ", last at [";
+/// A task of the agent's list that is done.
+pub(in crate::evidence) const COMPLETED: &str = "Completed: ";
+/// The last commit, and the files that were changed after it.
+pub(super) const LAST_COMMIT: &str = "Last commit";
+pub(super) const CHANGED_SINCE: &str = "; changed since: ";
+/// What is left when all changes are checked.
+pub(super) const REPORT_IS_LEFT: &str =
+    "What is left: the report to the user; the changes passed the last check";
+/// A check to run again since files were changed after it.
+pub(super) const CHECK_AGAIN: &str = "Check the changes: ";
 pub(in crate::evidence) const CORRECTION: &str = "Correction: ";
 pub(in crate::evidence) const IDENTIFIER: &str = "Identifier: ";
 pub(in crate::evidence) const NUMBER: &str = "Value: ";

@@ -5,80 +5,23 @@
 
 use std::collections::HashSet;
 
-use super::document::{ASKS, GO_ON, LAST_AT, command_text, error_text};
+use super::checks::{changed_since, checks, note_of};
+use super::document::{ASKS, CHECK_AGAIN, GO_ON, LAST_AT, REPORT_IS_LEFT, command_text, error_text};
 use super::form::Part;
-use super::ranking::{is_exploration, is_nod};
+use super::item::{Item, Share, below_root, cited, item, number, preceded, spaced};
+use super::ranking::{is_exploration, is_nod, is_pure_question};
 use super::shelf::worth_running;
+use super::state::state;
 use crate::evidence::commands::spelling::without_stderr_redirection;
-use crate::evidence::language::steps::{is_same_step, telling};
+use crate::evidence::language::steps::is_same_step;
 use crate::evidence::language::table::has_noun;
-use crate::evidence::read::files::is_scratch;
-use crate::evidence::text::{one_line, sentences};
+use crate::evidence::text::one_line;
 use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, NameKind, Named, Note, TaskStatus};
 
 /// Most steps that are compared with each other.
 const MAX_STEPS: usize = 60;
-
-/// A line of the table of budgets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Share {
-    Request,
-    Task,
-    Rules,
-    /// Requests between the task and the newest one.
-    Earlier,
-    State,
-    Open,
-    Next,
-    Files,
-    Commands,
-    /// What look-ups found, and what earlier summaries note.
-    Background,
-    Names,
-}
-
-/// A candidate of the page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Item {
-    pub part: Part,
-    pub share: Share,
-    /// Its position in the section.
-    pub place: (u64, usize),
-    /// What stands before the text, which is never cut.
-    pub lead: String,
-    pub text: String,
-    /// What stands after the text.
-    pub end: &'static str,
-    /// It may be shortened at sentences and list items.
-    pub may_shorten: bool,
-    /// Redundant if a request that is quoted whole contains it.
-    pub unless_quoted: bool,
-    /// The name in it, which no other section need repeat.
-    pub name: String,
-}
-
-impl Item {
-    pub(super) fn whole(&self) -> String {
-        format!("{}{}{}", self.lead, self.text, self.end)
-    }
-}
-
-/// The number of a message in the whole conversation.
-fn number(evidence: &Evidence, note: &Note) -> Option<usize> {
-    if note.is_reported {
-        return None;
-    }
-    note.number.or_else(|| evidence.message_numbers.number(note.message))
-}
-
-/// `[7]`, or nothing.
-pub(super) fn cited(evidence: &Evidence, note: &Note) -> String {
-    number(evidence, note).map_or_else(String::new, |number| format!("[{number}]"))
-}
-
-fn spaced(cited: &str) -> String {
-    if cited.is_empty() { String::new() } else { format!("{cited} ") }
-}
+/// Longest rule or answer that is shown whole or not at all.
+const MAX_WHOLE_CHARS: usize = 200;
 
 /// All candidates, the most valuable of each share first.
 pub(super) fn candidates(evidence: &Evidence) -> Vec<Item> {
@@ -90,21 +33,6 @@ pub(super) fn candidates(evidence: &Evidence) -> Vec<Item> {
     all.extend(commands(evidence));
     all.extend(names(evidence));
     all
-}
-
-fn item(part: Part, share: Share, place: (u64, usize), lead: String, text: &str) -> Item {
-    let text = text.to_owned();
-    Item {
-        part,
-        share,
-        place,
-        lead,
-        text,
-        end: "",
-        may_shorten: false,
-        unless_quoted: false,
-        name: String::new(),
-    }
 }
 
 fn requests(evidence: &Evidence) -> Vec<Item> {
@@ -135,9 +63,10 @@ fn requests(evidence: &Evidence) -> Vec<Item> {
     }
     let is_answer = |note: &Note| evidence.answers.iter().any(|answer| answer.text.contains(&note.text));
     let earlier = all.iter().rev().filter(|(at, note)| *at != task.0 && *at != newest.0 && !is_answer(note));
-    found.extend(earlier.enumerate().map(|(i, request)| Item {
-        unless_quoted: true,
-        ..one(*request, "Earlier", Share::Earlier, 1_000 - i.min(900) as u64)
+    found.extend(earlier.enumerate().map(|(i, request)| {
+        // A question that was answered asks for nothing any more.
+        let share = if is_pure_question(&request.1.text) { Share::Background } else { Share::Earlier };
+        Item { unless_quoted: true, ..one(*request, "Earlier", share, 1_000 - i.min(900) as u64) }
     }));
     found
 }
@@ -187,15 +116,32 @@ fn rules(evidence: &Evidence) -> Vec<Item> {
         // The newest is worth up to a tenth more than the oldest.
         let value = (10_000 + 1_000 * note.message / newest) / (text.chars().count() + 40);
         let time = number(evidence, note).unwrap_or(note.message) as u64;
-        let item = Item { unless_quoted, ..item(Part::Rules, Share::Rules, (time, i), String::new(), &text) };
+        let item = item(Part::Rules, Share::Rules, (time, i), String::new(), &text);
+        // A long answer is worth its first sentence.
+        let may_shorten = text.chars().count() > MAX_WHOLE_CHARS;
+        let item = Item { unless_quoted, may_shorten, ..item };
         ranked.push((superseded[i], std::cmp::Reverse(value), i, item));
     }
     ranked.sort_by_key(|(is_old, value, i, _)| (*is_old, *value, *i));
     let decisions = evidence.decisions.iter().rev().map(|note| {
         let time = number(evidence, note).unwrap_or(note.message) as u64;
-        item(Part::Agent, Share::Rules, (time, 0), spaced(&cited(evidence, note)), &note.text)
+        let text = format!("{}{}", note.text, repaired(evidence, note));
+        item(Part::Agent, Share::Rules, (time, 0), spaced(&cited(evidence, note)), &text)
     });
     ranked.into_iter().filter(|(is_old, ..)| !is_old).map(|(.., item)| item).chain(decisions).collect()
+}
+
+/// What was done about a cause: ` → changed a.go, b.go; checked [9]`.
+fn repaired(evidence: &Evidence, cause: &Note) -> String {
+    let Some(repair) = evidence.repairs.iter().find(|repair| repair.message == cause.message) else {
+        return String::new();
+    };
+    let checked = match &repair.passed {
+        Some(check) => format!("a check passed{}", preceded(&cited(evidence, check))),
+        None => "not checked since".to_owned(),
+    };
+    let paths: Vec<&str> = repair.paths.iter().map(|path| below_root(evidence, path)).collect();
+    format!(" → changed {}; {checked}", paths.join(", "))
 }
 
 fn next(evidence: &Evidence) -> Vec<Item> {
@@ -231,8 +177,9 @@ fn next(evidence: &Evidence) -> Vec<Item> {
     let has_worked = !evidence.files.is_empty() || !evidence.commands.is_empty();
     if evidence.last_step.is_some() || (found.is_empty() && has_worked) {
         // It comes first, whatever else is left.
-        found.iter_mut().for_each(|item| item.place.0 += 1);
-        found.splice(0..0, going_on(evidence));
+        let first: Vec<Item> = going_on(evidence).into_iter().chain(finishing(evidence)).collect();
+        found.iter_mut().for_each(|item| item.place.0 += first.len() as u64);
+        found.splice(0..0, first);
     }
     found
 }
@@ -256,8 +203,21 @@ fn going_on(evidence: &Evidence) -> Option<Item> {
     }
 }
 
-fn preceded(cited: &str) -> String {
-    if cited.is_empty() { String::new() } else { format!(" {cited}") }
+/// How to finish the work on the request: the check to run again, or the report.
+fn finishing(evidence: &Evidence) -> Option<Item> {
+    evidence.last_step.as_ref()?;
+    let checks = checks(evidence);
+    let last = checks.last()?;
+    let is_code = |path: &&str| ![".md", ".txt", ".rst"].iter().any(|end| path.ends_with(end));
+    let text = if changed_since(evidence, last).iter().any(is_code) {
+        let command = worth_running(&last.command, evidence.root.as_deref().unwrap_or(""));
+        format!("{CHECK_AGAIN}$ {command}")
+    } else if evidence.is_checked_whole {
+        format!("{REPORT_IS_LEFT}{}", preceded(&cited(evidence, &note_of(last))))
+    } else {
+        return None;
+    };
+    Some(item(Part::Next, Share::Next, (1, 0), String::new(), &text))
 }
 
 fn open(evidence: &Evidence) -> Vec<Item> {
@@ -272,151 +232,6 @@ fn open(evidence: &Evidence) -> Vec<Item> {
         item(Part::Open, Share::Open, (place as u64, 0), String::new(), &text)
     })
     .collect()
-}
-
-fn state(evidence: &Evidence) -> Vec<Item> {
-    let mut found: Vec<Item> = Vec::new();
-    let mut add = |place: u64, order: usize, text: String| {
-        found.push(item(Part::State, Share::State, (place, order), String::new(), &text));
-    };
-    let checks: Vec<_> = evidence
-        .commands
-        .iter()
-        .filter(|run| run.kind >= CommandKind::Check && run.outcome != CommandStatus::Rejected)
-        .collect();
-    let note_of = |run: &CommandRun| Note { number: run.number, ..Note::new(run.message, "") };
-    let command_text = |run: &CommandRun| {
-        command_text(&CommandRun { command: without_stderr_redirection(&run.command), ..run.clone() })
-    };
-    if let Some(last) = checks.last() {
-        add(
-            0,
-            0,
-            format!("Last check{}: {}", preceded(&cited(evidence, &note_of(last))), command_text(last)),
-        );
-        let other = checks
-            .iter()
-            .rev()
-            .find(|run| (run.kind == CommandKind::Test) != (last.kind == CommandKind::Test));
-        if let Some(other) = other {
-            let label = if other.kind == CommandKind::Test { "Last test run" } else { "Last other check" };
-            add(
-                1,
-                0,
-                format!("{label}{}: {}", preceded(&cited(evidence, &note_of(other))), command_text(other)),
-            );
-        }
-        let root = evidence.root.as_deref().unwrap_or("");
-        let changed = evidence.files.iter().filter(|file| {
-            // A summary does not say in which order its facts came.
-            let is_summary = |message: usize| evidence.message_numbers.number(message).is_none();
-            let is_later =
-                |changed: usize| changed > last.message || (changed == last.message && is_summary(changed));
-            !is_scratch(&file.path) && file.changed_in.is_some_and(is_later)
-        });
-        let mut paths: Vec<&str> =
-            changed.map(|file| file.path.strip_prefix(root).unwrap_or(&file.path)).take(12).collect();
-        paths.sort_unstable();
-        if !paths.is_empty() {
-            let since = preceded(&cited(evidence, &note_of(last)));
-            add(
-                2,
-                0,
-                format!(
-                    "Not checked since{}: {}",
-                    if since.is_empty() { " the last check" } else { &since },
-                    paths.join(", ")
-                ),
-            );
-        }
-    }
-    for note in &evidence.running {
-        add(3, 0, format!("Running since{}: {}", preceded(&cited(evidence, note)), note.text));
-    }
-    let is_fact = |note: &&Note| note.text.starts_with("Steps 1 to ") || note.text == "Step 1 is done";
-    evidence.done.iter().filter(is_fact).for_each(|note| add(1, 0, note.text.clone()));
-    let done = evidence.done.iter().enumerate().filter(|(_, note)| !is_fact(note));
-    let open: Vec<Vec<String>> = evidence
-        .errors
-        .iter()
-        .filter(|error| !error.is_resolved)
-        .map(|error| telling(&format!("{} {}", error.subject, error.text)))
-        .take(MAX_STEPS)
-        .collect();
-    // The agent's word does not close an error.
-    let is_said = |note: &Note| {
-        let words = telling(&note.text);
-        !note.text.starts_with("$ ")
-            && open.iter().any(|error| words.iter().any(|word| word.len() > 3 && error.contains(word)))
-    };
-    let mut other: Vec<(usize, u64, String)> = done
-        .map(|(at, note)| {
-            let end = if is_said(note) { " (said, not checked)" } else { "" };
-            (note.message, 4 + at as u64, format!("{}{}{end}", spaced(&cited(evidence, note)), note.text))
-        })
-        .collect();
-    other.extend(evidence.findings.iter().enumerate().map(|(at, note)| {
-        (
-            note.message,
-            10_000 + at as u64,
-            format!("Found{}: {}", preceded(&cited(evidence, note)), note.text),
-        )
-    }));
-    other.sort_by_key(|(message, place, _)| (std::cmp::Reverse(*message), *place));
-    for (_, place, text) in other {
-        add(place, 0, text);
-    }
-    let said = |label: &str, note: &Note, place: u64| {
-        let lead = format!("{label}{}: \"", preceded(&cited(evidence, note)));
-        let text = without_traces(&note.text);
-        Item { end: "\"", may_shorten: true, ..item(Part::State, Share::State, (place, 0), lead, &text) }
-    };
-    // The next steps begin with the last words of an agent that was at work.
-    let is_at_work = |note: &&Note| evidence.last_step.as_ref().is_some_and(|step| is_said_in(note, step));
-    found.extend(
-        evidence
-            .last_state
-            .iter()
-            .filter(|note| !is_at_work(note))
-            .map(|note| said("Last said", note, 30_000)),
-    );
-    for (at, note) in evidence.context.iter().enumerate().rev() {
-        let lead = spaced(&cited(evidence, note));
-        found.push(Item {
-            may_shorten: true,
-            ..item(Part::Background, Share::Background, (0, at), lead, &note.text)
-        });
-    }
-    found.extend(evidence.last_report.iter().map(|note| said("Last report", note, 29_999)));
-    if found.is_empty()
-        && evidence.requests.is_empty()
-        && evidence.files.is_empty()
-        && !evidence.overview.is_empty()
-    {
-        found.push(item(Part::State, Share::State, (0, 0), String::new(), &evidence.overview));
-    }
-    found
-}
-
-/// Whether the last step quotes a text whole.
-fn is_said_in(note: &Note, step: &Note) -> bool {
-    let words = one_line(&note.text, usize::MAX);
-    note.message == step.message && step.text.starts_with(&format!("\"{words}\""))
-}
-
-/// A text without its sentences that carry an id of a request or a trace, which mean nothing later.
-fn without_traces(text: &str) -> String {
-    let is_hex = |part: &str| part.bytes().all(|b| b.is_ascii_hexdigit());
-    let is_trace = |word: &str| {
-        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        let shape = word.split('-').map(str::len);
-        word.len() == 36 && shape.eq([8, 4, 4, 4, 12]) && word.split('-').all(is_hex)
-    };
-    let mut out = text.to_owned();
-    for sentence in sentences(text).filter(|sentence| sentence.split_whitespace().any(is_trace)) {
-        out = out.replacen(sentence, "", 1);
-    }
-    out.trim().to_owned()
 }
 
 fn commands(evidence: &Evidence) -> Vec<Item> {
@@ -438,14 +253,11 @@ fn commands(evidence: &Evidence) -> Vec<Item> {
     {
         let command = worth_running(&run.command, root);
         if seen.insert(command.clone()) {
-            let shown = CommandRun { command, detail: None, ..run.clone() };
-            found.push(item(
-                Part::Commands,
-                Share::Commands,
-                (place as u64, 0),
-                String::new(),
-                &command_text(&shown),
-            ));
+            let shown = CommandRun { command: command.clone(), detail: None, ..run.clone() };
+            let text = command_text(&shown);
+            let item = item(Part::Commands, Share::Commands, (place as u64, 0), String::new(), &text);
+            // The state says it of the last check.
+            found.push(Item { unless_quoted: true, name: command, ..item });
         }
     }
     without_covered(&mut found);
@@ -514,6 +326,20 @@ fn has_meaning(name: &Named) -> bool {
         NameKind::Hash if name.phrase.starts_with("commit ") => true,
         NameKind::Url => is_known,
         NameKind::Number => name.by_user && name.phrase.split_whitespace().count() >= 3,
-        _ => is_known && (!is_uuid || name.by_user) && has_noun(&name.phrase) && name.phrase != name.text,
+        _ => {
+            is_known
+                && (!is_uuid || name.by_user)
+                && has_noun(&name.phrase)
+                && name.phrase != name.text
+                && !follows_function_word(name)
+        }
     }
+}
+
+/// Whether a word such as "as" or "to" stands before a name: the phrase names something else.
+fn follows_function_word(name: &Named) -> bool {
+    const WORDS: [&str; 14] =
+        ["as", "of", "to", "in", "for", "at", "by", "with", "and", "or", "is", "was", "from", "than"];
+    let before = name.phrase.split_once(name.text.as_str()).map_or("", |(before, _)| before);
+    before.split_whitespace().last().is_some_and(|word| WORDS.contains(&word.to_lowercase().as_str()))
 }

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use super::document::{
-    ASKED, ASKS, CORRECTION, CREATED, DELETED, GO_ON, IDENTIFIER, LAST_AT, LAST_REPORT, LAST_STATE, LINES,
-    MOVED, NUMBER, ROOT,
+    ASKED, ASKS, CHANGED_SINCE, CHECK_AGAIN, CORRECTION, CREATED, DELETED, GO_ON, IDENTIFIER, LAST_AT,
+    LAST_COMMIT, LAST_REPORT, LAST_STATE, LINES, MOVED, NUMBER, REPORT_IS_LEFT, ROOT,
 };
 use super::shelf::{ROOT_LABEL, files_of};
 use crate::evidence::commands::shell;
@@ -252,6 +252,10 @@ fn state(found: &mut Evidence, class: Class, text: &str, message: usize) {
     {
         // Marked below, when the files are known.
         found.context.push(Note::new(message, format!("{UNCHECKED}{paths}")));
+    } else if let Some((number, commit)) = labelled(text, LAST_COMMIT) {
+        let (title, paths) = commit.split_once(CHANGED_SINCE).unwrap_or((commit, ""));
+        let paths = paths.split(", ").filter(|path| !path.is_empty()).map(str::to_owned).collect();
+        found.committed = Some((Note { number, ..Note::new(message, title) }, paths));
     } else if let Some(running) = labelled(text, "Running since") {
         found.running.push(of_label(running));
     } else if let Some(finding) = labelled(text, "Found") {
@@ -298,6 +302,8 @@ fn next(found: &mut Evidence, text: &str, message: usize) {
         found.questions.push(Note::new(message, question));
     } else if text.starts_with(ASKED) {
         found.next_steps.push(Note::new(message, text));
+    } else if text.starts_with(CHECK_AGAIN) || text.starts_with(REPORT_IS_LEFT) {
+        // Said anew, by what is known then.
     } else if let Some(text) = text.strip_prefix("In progress: ") {
         found.steps.push(step(None, text, true));
     } else if let Some(text) = text.strip_prefix("Blocked: ") {
@@ -411,6 +417,14 @@ fn add_files(
         for file in files_of(listed, root, action, message) {
             add(&mut found.files, FileTouched { lines: lines.clone(), actions: vec![action], ..file });
         }
+    }
+    if let Some((_, paths)) = &mut found.committed {
+        let whole = |path: &String| found.files.iter().find(|file| file.path == format!("{root}{path}"));
+        paths.iter_mut().for_each(|path| {
+            if let Some(file) = whole(path) {
+                path.clone_from(&file.path);
+            }
+        });
     }
     let unchecked: Vec<Note> =
         found.context.extract_if(.., |note| note.text.starts_with(UNCHECKED)).collect();

@@ -1,7 +1,9 @@
 //! How paths are listed, and which requests and errors mean little.
 
+use crate::evidence::language::asking::is_question;
 use crate::evidence::read::files::common_root;
 use crate::evidence::read::tools::file_action;
+use crate::evidence::text::{has_word, sentences};
 use crate::evidence::{ErrorSeen, Evidence};
 
 /// The style of file paths.
@@ -204,6 +206,34 @@ pub(in crate::evidence) fn is_nod(text: &str) -> bool {
             || words == ["go"])
 }
 
+/// Whether a text only asks, and wishes nothing: "does it have a cache?", not "can you add a cache?".
+pub(in crate::evidence) fn is_pure_question(text: &str) -> bool {
+    const WISHES: [&str; 18] = [
+        "can",
+        "could",
+        "would",
+        "will",
+        "please",
+        "lets",
+        "should",
+        "shall",
+        "want",
+        "need",
+        "how about",
+        "what about",
+        "why not",
+        "add",
+        "fix",
+        "make",
+        "use",
+        "instead",
+    ];
+    let lower = text.to_lowercase().replace(['\'', '’'], "");
+    text.chars().count() <= 200
+        && sentences(text).all(is_question)
+        && !WISHES.iter().any(|wish| has_word(&lower, wish))
+}
+
 /// Whether an error is a look for a missing file: agents guess names.
 pub(in crate::evidence) fn is_exploration(error: &ErrorSeen) -> bool {
     let tool = error.subject.split(' ').next().unwrap_or("");
@@ -239,6 +269,20 @@ mod tests {
             "go to the docs",
         ] {
             assert!(!is_nod(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn questions_are_told_from_wishes() {
+        for text in
+            ["does gemini have hooks?", "but this means both hooks run?", "did we write a test? where?"]
+        {
+            assert!(is_pure_question(text), "{text}");
+        }
+        for text in
+            ["can you sort them by date?", "should we drop it?", "Is it fast? Measure it.", "sort them"]
+        {
+            assert!(!is_pure_question(text), "{text}");
         }
     }
 

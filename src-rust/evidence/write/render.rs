@@ -6,35 +6,40 @@
 //! shortened, none for the long tail.
 
 use super::form::{Form, Part};
-use super::page::{Item, Share, candidates};
-use super::shelf::Shelf;
+use super::item::{Item, Share};
+use super::page::candidates;
+use super::shelf::{Shelf, Shown};
 use crate::error::Result;
 use crate::evidence::Evidence;
-use crate::evidence::text::{cut_end, cut_whole, one_line};
+use crate::evidence::text::{cut_end, cut_outline, one_line};
 
 /// Shares of a page of 500, 1,000, 2,000 and 4,000 tokens.
-const SHARES: [(Share, [usize; 4]); 9] = [
-    (Share::Request, [120, 200, 350, 600]),
+const SHARES: [(Share, [usize; 4]); 10] = [
+    (Share::Request, [90, 140, 240, 400]),
     (Share::Task, [60, 100, 250, 600]),
+    (Share::Earlier, [30, 60, 110, 200]),
     (Share::Rules, [120, 220, 450, 900]),
-    (Share::State, [60, 120, 250, 450]),
+    (Share::State, [60, 110, 250, 450]),
     (Share::Open, [40, 80, 150, 300]),
     (Share::Next, [50, 120, 250, 450]),
-    (Share::Files, [30, 90, 180, 400]),
+    (Share::Files, [35, 120, 200, 450]),
     (Share::Commands, [0, 30, 50, 100]),
-    (Share::Names, [20, 40, 70, 200]),
+    (Share::Names, [15, 20, 50, 150]),
 ];
 const SIZES: [usize; 4] = [500, 1_000, 2_000, 4_000];
-/// The order in which what is left is given away.
-const SECOND_PASS: [Share; 11] = [
+/// The order in which what is left is given away: first to what becomes whole by it.
+const WHOLE: [Share; 7] =
+    [Share::Request, Share::Task, Share::Rules, Share::Earlier, Share::Next, Share::Open, Share::State];
+/// Then to what stays shortened, and to what is good to have.
+const REST: [Share; 11] = [
     Share::Request,
     Share::Task,
     Share::Rules,
+    Share::Earlier,
     Share::Next,
     Share::Open,
     Share::State,
     Share::Files,
-    Share::Earlier,
     Share::Commands,
     Share::Names,
     Share::Background,
@@ -78,9 +83,7 @@ struct Page<'e> {
     shelf: Shelf<'e>,
     taken: Vec<Taken>,
     /// Files shown, with the price of their section.
-    files: (usize, usize),
-    /// Whether each file has a line and a note.
-    has_notes: bool,
+    files: (Shown, usize),
     opened: Vec<Part>,
     left: usize,
     /// Items that need not be tried again: taken, or redundant.
@@ -112,8 +115,7 @@ pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: 
         items,
         shelf,
         taken: Vec::new(),
-        files: (0, 0),
-        has_notes: true,
+        files: (Shown::default(), 0),
         opened: Vec::new(),
         left: max_tokens,
         settled,
@@ -121,7 +123,7 @@ pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: 
     for (of, _) in SHARES {
         let least = if of == Share::Request { 2 * MIN_ITEM_TOKENS } else { 0 };
         let room = share(of, max_tokens).max(least);
-        page.fill(of, room, count)?;
+        page.fill(of, room, true, count)?;
     }
     page.second_pass(count)?;
     if page.drop_redundant() {
@@ -140,7 +142,7 @@ pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: 
         if tokens <= max_tokens && !text.is_empty() {
             return Ok(text);
         }
-        if page.taken.len() <= 1 && page.files.0 == 0 {
+        if page.taken.len() <= 1 && page.files.0.is_empty() {
             return page.smallest(count, max_tokens);
         }
         // In doubling steps, so that a counter that is not additive does not make this slow.
@@ -150,10 +152,10 @@ pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: 
 }
 
 impl Page<'_> {
-    /// Takes items of a share while they fit into `room`.
-    fn fill(&mut self, of: Share, room: usize, count: Count<'_>) -> Result<()> {
+    /// Takes items of a share while they fit into `room`; shortened ones if `may_cut`.
+    fn fill(&mut self, of: Share, room: usize, may_cut: bool, count: Count<'_>) -> Result<()> {
         if of == Share::Files {
-            return self.fill_files(room, count);
+            return self.fill_files(room, false, count);
         }
         let mut room = room.min(self.left);
         let (mut misfits, mut priced) = (0, 0);
@@ -175,7 +177,7 @@ impl Page<'_> {
                 count(&format!("\n{}\n", self.form.heading(part)))?
             };
             priced += 1;
-            match self.fitted(at, room.saturating_sub(frame), count)? {
+            match self.fitted(at, room.saturating_sub(frame), may_cut, count)? {
                 Some(taken) => {
                     let cost = taken.tokens + frame;
                     room = room.saturating_sub(cost);
@@ -193,10 +195,15 @@ impl Page<'_> {
 
     /// Gives away what is left.
     fn second_pass(&mut self, count: Count<'_>) -> Result<()> {
-        for of in SECOND_PASS {
-            self.grow(of, count)?;
-            let room = self.left;
-            self.fill(of, room, count)?;
+        for (order, may_cut) in [(&WHOLE[..], false), (&REST[..], true)] {
+            for of in order {
+                self.grow(*of, may_cut, count)?;
+                let room = self.left;
+                self.fill(*of, room, may_cut, count)?;
+            }
+            if !may_cut {
+                self.fill_files(self.left, true, count)?;
+            }
         }
         Ok(())
     }
@@ -229,6 +236,7 @@ impl Page<'_> {
             let other = &self.items[taken.item];
             match item.share {
                 Share::Names => taken.text.contains(item.name.as_str()),
+                Share::Commands => taken.text.contains(&format!("$ {} ", item.name)),
                 Share::Earlier => other.share == Share::Rules && taken.text.contains(text),
                 _ => {
                     matches!(other.share, Share::Request | Share::Task)
@@ -239,20 +247,20 @@ impl Page<'_> {
     }
 
     /// The item within `room`, shortened if it may be and if the rest is worth reading.
-    fn fitted(&self, at: usize, room: usize, count: Count<'_>) -> Result<Option<Taken>> {
+    fn fitted(&self, at: usize, room: usize, may_cut: bool, count: Count<'_>) -> Result<Option<Taken>> {
         let item = &self.items[at];
         let mut text = item.whole();
         let mut tokens = count(&item.part.item(&text))?;
         if tokens <= room {
             return Ok(Some(Taken { item: at, text, tokens, is_cut: false }));
         }
-        if !item.may_shorten || room < MIN_ITEM_TOKENS {
+        if !may_cut || !item.may_shorten || room < MIN_ITEM_TOKENS {
             return Ok(None);
         }
         let mut chars = item.text.chars().count();
         for _ in 0..MAX_CUTS {
             chars = (chars * room / tokens.max(1)).min(chars * 9 / 10);
-            let cut = cut_whole(&item.text, chars);
+            let cut = cut_outline(&item.text, chars);
             text = format!("{}{cut}{}", item.lead, item.end);
             tokens = count(&item.part.item(&text))?;
             if tokens <= room {
@@ -262,14 +270,14 @@ impl Page<'_> {
         Ok(None)
     }
 
-    /// Makes shortened items of a share longer with what is left.
-    fn grow(&mut self, of: Share, count: Count<'_>) -> Result<()> {
+    /// Makes shortened items of a share longer with what is left: whole unless `may_cut`.
+    fn grow(&mut self, of: Share, may_cut: bool, count: Count<'_>) -> Result<()> {
         for at in 0..self.taken.len() {
             if !self.taken[at].is_cut || self.items[self.taken[at].item].share != of {
                 continue;
             }
             let room = self.left + self.taken[at].tokens;
-            if let Some(longer) = self.fitted(self.taken[at].item, room, count)?
+            if let Some(longer) = self.fitted(self.taken[at].item, room, may_cut, count)?
                 && longer.tokens > self.taken[at].tokens
             {
                 self.left = room.saturating_sub(longer.tokens);
@@ -279,40 +287,44 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Shows as many files as fit into `room`, by bisection; without notes if not all fit with them.
-    fn fill_files(&mut self, room: usize, count: Count<'_>) -> Result<()> {
-        let total = self.shelf.len();
-        if total == 0 || (self.files.0 == total && self.has_notes) {
+    /// Shows as many files as fit into `room`: the changed ones with notes, then those that were read (unless
+    /// `changed_only`). Where the notes do not all fit, the names of the changed files come before them.
+    fn fill_files(&mut self, room: usize, changed_only: bool, count: Count<'_>) -> Result<()> {
+        let (total, changed) = (self.shelf.len(), self.shelf.changed());
+        let most = if changed_only { changed } else { total };
+        if most == 0 || self.files.0.reaches(most, changed) {
             return Ok(());
         }
         let room = (room + self.files.1).min(self.left + self.files.1);
-        let list = |shown: usize, has_notes: bool| {
-            let text = self.shelf.text(shown, self.form, has_notes);
+        let price = |shown: Shown| {
+            let text = self.shelf.text(shown, self.form);
             count(&format!("\n{}\n{text}", self.form.heading(Part::Files)))
         };
-        // Most lists fit as a whole.
-        let all = list(total, true)?;
-        if all <= room {
-            self.left = (self.left + self.files.1).saturating_sub(all);
-            self.files = (total, all);
-            self.has_notes = true;
-            return Ok(());
-        }
-        let price = |shown: usize| list(shown, false);
-        let known = if self.has_notes { (0, 0) } else { self.files };
-        let (mut best, mut fits, mut too_many) = (known, known.0, total + 1);
-        while too_many - fits > 1 && best.0 < total {
-            let middle = fits + (too_many - fits) / 2;
-            let tokens = price(middle)?;
-            if tokens <= room {
-                (fits, best) = (middle, (middle, tokens));
-            } else {
-                too_many = middle;
+        let mut best = self.files;
+        // By bisection, since most lists fit as a whole: the first that fits of the longest list, then of shorter ones.
+        let mut widest = |low: usize, high: usize, shown: &dyn Fn(usize) -> Shown| -> Result<bool> {
+            let (mut fits, mut too_many, mut step) = (low, high + 1, high);
+            while too_many > fits {
+                let tokens = price(shown(step))?;
+                if tokens <= room {
+                    (fits, best) = (step + 1, (shown(step), tokens));
+                } else {
+                    too_many = step;
+                }
+                step = fits + (too_many - fits) / 2;
             }
+            Ok(too_many > high)
+        };
+        let known = self.files.0;
+        let with_notes = |files| Shown { files, notes: changed };
+        let all_notes = known.notes == changed && known.files >= changed;
+        if all_notes || price(with_notes(changed))? <= room {
+            widest(changed.max(known.files), most, &with_notes)?;
+        } else if widest(known.files.min(changed), changed, &|files| Shown { files, notes: 0 })? {
+            widest(1, changed, &|notes| Shown { files: changed, notes })?;
         }
         self.left = (self.left + self.files.1).saturating_sub(best.1);
         self.files = best;
-        self.has_notes = false;
         Ok(())
     }
 
@@ -332,12 +344,12 @@ impl Page<'_> {
             Share::Request,
         ];
         for _ in 0..drops {
-            if self.taken.len() <= 1 && self.files.0 == 0 {
+            if self.taken.len() <= 1 && self.files.0.is_empty() {
                 return;
             }
             for of in VALUE {
-                if of == Share::Files && self.files.0 > 0 {
-                    self.files.0 /= 2;
+                if of == Share::Files && !self.files.0.is_empty() {
+                    self.files.0 = self.files.0.half();
                     break;
                 }
                 let last = self.taken.iter().rposition(|taken| self.items[taken.item].share == of);
@@ -355,11 +367,8 @@ impl Page<'_> {
         for &(part, heading) in self.form.sections() {
             let mut items: Vec<&Taken> =
                 self.taken.iter().filter(|taken| self.items[taken.item].part == part).collect();
-            let files = if part == Part::Files {
-                self.shelf.text(self.files.0, self.form, self.has_notes)
-            } else {
-                String::new()
-            };
+            let files =
+                if part == Part::Files { self.shelf.text(self.files.0, self.form) } else { String::new() };
             if items.is_empty() && files.is_empty() {
                 continue;
             }
@@ -428,10 +437,10 @@ mod tests {
 
     #[test]
     fn shares_follow_the_table() {
-        assert_eq!(share(Share::Request, 500), 120);
+        assert_eq!(share(Share::Request, 500), 90);
         assert_eq!(share(Share::Rules, 1_500), 335);
         assert_eq!(share(Share::Task, 8_000), 1_200);
-        assert_eq!(share(Share::Names, 250), 10);
+        assert_eq!(share(Share::Open, 250), 20);
         for size in [500, 1_000, 2_000, 4_000] {
             let sum: usize = SHARES.iter().map(|(of, _)| share(*of, size)).sum();
             assert!(sum <= size, "{sum} of {size}");

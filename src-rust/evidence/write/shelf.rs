@@ -15,6 +15,30 @@ pub(super) const READ: &str = "### Read files";
 /// Above this number, files are listed by folder.
 const MAX_LINES: usize = 20;
 
+/// How much of the list is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// Files that are named.
+    pub files: usize,
+    /// Changed files that have a line of their own, with what was done to them.
+    pub notes: usize,
+}
+
+impl Shown {
+    pub(super) fn is_empty(self) -> bool {
+        self.files == 0
+    }
+
+    /// Whether `most` files are shown, and the notes of all `changed` ones.
+    pub(super) fn reaches(self, most: usize, changed: usize) -> bool {
+        self.files >= most && self.notes >= changed
+    }
+
+    pub(super) fn half(self) -> Self {
+        Shown { files: self.files / 2, notes: 0 }
+    }
+}
+
 /// The files worth listing, the most valuable first.
 pub(super) struct Shelf<'e> {
     root: &'e str,
@@ -57,16 +81,23 @@ impl<'e> Shelf<'e> {
         self.files.len()
     }
 
-    /// The section with its first `count` files; the others as counts by folder. Without notes, the names of a folder
-    /// share a line.
-    pub(super) fn text(&self, count: usize, form: Form, has_notes: bool) -> String {
-        if count == 0 {
+    /// Number of changed files, which come first.
+    pub(super) fn changed(&self) -> usize {
+        self.files.iter().take_while(|file| file.is_modified()).count()
+    }
+
+    /// The section with its first files; the others as counts by folder. Names without notes share the line of their
+    /// folder.
+    pub(super) fn text(&self, count: Shown, form: Form) -> String {
+        if count.is_empty() {
             return String::new();
         }
         if form == Form::Document {
-            return self.blocks(count);
+            return self.blocks(count.files);
         }
-        let (shown, left) = self.files.split_at(count.min(self.files.len()));
+        let (shown, left) = self.files.split_at(count.files.min(self.files.len()));
+        let (left_changed, left_read): (Vec<&FileTouched>, Vec<&FileTouched>) =
+            left.iter().copied().partition(|file| file.is_modified());
         let mut out = String::new();
         if !self.root.is_empty() && shown.iter().any(|file| file.path.starts_with(self.root)) {
             out.push_str(&format!("- {ROOT_LABEL}{}\n", self.root));
@@ -77,11 +108,10 @@ impl<'e> Shelf<'e> {
         let read: Vec<&FileTouched> = shown.iter().copied().filter(|file| !file.is_modified()).collect();
         if !changed.is_empty() {
             out.push_str(&format!("{CHANGED}\n"));
-            if has_notes && changed.len() <= MAX_LINES {
-                changed.iter().for_each(|file| out.push_str(&self.line(file)));
-            } else {
-                self.grouped(&changed, &mut out);
-            }
+            let (noted, named) = changed.split_at(count.notes.min(changed.len()).min(MAX_LINES));
+            noted.iter().for_each(|file| out.push_str(&self.line(file)));
+            self.grouped(named, &mut out);
+            out.push_str(&self.counts(&left_changed));
         }
         if !gone.is_empty() {
             out.push_str(&format!("{GONE}\n"));
@@ -100,15 +130,13 @@ impl<'e> Shelf<'e> {
         }
         if !read.is_empty() {
             out.push_str(&format!("{READ}\n"));
-            match has_notes && read.len() <= MAX_LINES {
+            match count.notes >= self.changed() && read.len() <= MAX_LINES {
                 true => {
-                    read.iter().for_each(|file| out.push_str(&format!("- {}\n", self.listed(&file.path))))
+                    read.iter().for_each(|file| out.push_str(&format!("- {}\n", self.listed(&file.path))));
                 }
                 false => self.grouped(&read, &mut out),
             }
-        }
-        if !left.is_empty() {
-            out.push_str(&self.counts(left));
+            out.push_str(&self.counts(&left_read));
         }
         out
     }
@@ -161,7 +189,11 @@ impl<'e> Shelf<'e> {
         }
     }
 
+    /// Files that are not named, as counts by folder.
     fn counts(&self, files: &[&FileTouched]) -> String {
+        if files.is_empty() {
+            return String::new();
+        }
         let mut folders: BTreeMap<String, usize> = BTreeMap::new();
         for file in files {
             let listed = self.listed(&file.path);

@@ -47,8 +47,9 @@ pub(in crate::evidence::read) fn last_step(
         .iter()
         .map(|(text, times)| if *times > 1 { format!("{text} ({times} times)") } else { text.clone() })
         .collect();
-    let calls = format!("{}{}", if left_out > 0 { "…; " } else { "" }, calls.join("; "));
+    let calls = calls.join("; ");
     let text = match said.map(|said| ending(&said.text)) {
+        Some(words) if !words.is_empty() && left_out > 0 => format!("\"{words}\" Then at last {calls}"),
         Some(words) if !words.is_empty() => format!("\"{words}\" Then {calls}"),
         _ => calls,
     };

@@ -1,0 +1,341 @@
+//! What an edit changes: the declarations it touches, and the names that only its new text uses.
+//!
+//! Languages are not parsed. A declaration is a line that begins with a keyword such as `fn`, `def` or `class` and a
+//! name; in prose it is a heading. The longest prefix and suffix of equal lines are not part of the change.
+
+use std::collections::HashSet;
+
+use crate::evidence::FileOp;
+use crate::evidence::commands::patch;
+use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
+use crate::node::{Kind, Node};
+
+/// Bytes of each side of an edit that are read.
+const MAX_TEXT_BYTES: usize = 16 << 10;
+/// Most edits of one call that are read.
+const MAX_EDITS: usize = 50;
+/// Most declarations and most new names that are shown of a file.
+const MAX_DECLARED: usize = 4;
+const MAX_ADDED: usize = 2;
+/// Longest name that is shown.
+const MAX_NAME_CHARS: usize = 48;
+
+/// The names that a change touches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Change {
+    /// Functions, types and headings that it declares or changes.
+    declared: Vec<String>,
+    /// Names that only the new text uses.
+    added: Vec<String>,
+}
+
+impl Change {
+    /// The change from `old` to `new`, of a file at `path`.
+    pub(super) fn between(old: &str, new: &str, path: &str) -> Change {
+        let declaration = if is_prose(path) { heading } else { declared };
+        let old: Vec<&str> = head_bytes(old, MAX_TEXT_BYTES).lines().collect();
+        let new: Vec<&str> = head_bytes(new, MAX_TEXT_BYTES).lines().collect();
+        let before = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+        let shorter = old.len().min(new.len()) - before;
+        let after = old.iter().rev().zip(new.iter().rev()).take(shorter).take_while(|(a, b)| a == b).count();
+        let (gone, come) = (&old[before..old.len() - after], &new[before..new.len() - after]);
+        let mut change = Change::default();
+        for name in come.iter().chain(gone).filter_map(|line| declaration(line)) {
+            push_new(&mut change.declared, name, MAX_DECLARED);
+        }
+        if change.declared.is_empty() {
+            let enclosing = new[..before].iter().rev().find_map(|line| declaration(line));
+            change.declared.extend(enclosing.map(str::to_owned));
+        }
+        // Of a new file, the declarations tell enough.
+        if !old.is_empty() && !is_prose(path) {
+            let known: HashSet<&str> = old.iter().flat_map(|line| names_in(line)).collect();
+            let used = come.iter().filter(|line| !is_import(line) && !is_comment(line));
+            for line in used {
+                let names = names_in(line).filter(|name| is_telling(name, line) && !known.contains(name));
+                names.for_each(|name| change.add(name));
+            }
+        }
+        change
+    }
+
+    /// The change that a patch makes, from its lines.
+    pub(super) fn of_patch(lines: &str, path: &str) -> Change {
+        let side = |mark: char, other: char| -> String {
+            let kept = lines.lines().filter(|line| !line.starts_with(other));
+            kept.map(|line| line.strip_prefix(mark).or_else(|| line.strip_prefix(' ')).unwrap_or(line))
+                .flat_map(|line| [line, "\n"])
+                .collect()
+        };
+        Change::between(&side('-', '+'), &side('+', '-'), path)
+    }
+
+    /// Adds the names of a later change of the same file.
+    pub(super) fn merge(&mut self, later: &Change) {
+        later.declared.iter().for_each(|name| push_new(&mut self.declared, name, MAX_DECLARED));
+        later.added.iter().for_each(|name| self.add(name));
+        let declared = &self.declared;
+        self.added.retain(|name| !declared.contains(name));
+    }
+
+    /// Adds a name, unless it or one that differs by its qualifier is known.
+    fn add(&mut self, name: &str) {
+        fn last(name: &str) -> &str {
+            name.rsplit('.').next().unwrap_or(name)
+        }
+        let mut known = self.declared.iter().chain(&self.added);
+        if !known.any(|known| last(known).eq_ignore_ascii_case(last(name))) {
+            push_new(&mut self.added, name, MAX_ADDED);
+        }
+    }
+
+    /// `InstallHooks, AreHooksInstalled; adds paths.RepoRoot`, as much of it as has `room` characters.
+    pub(super) fn note(&self, room: usize) -> Option<String> {
+        let declared = self.declared.join(", ");
+        let added = self.added.join(", ");
+        let whole = match (declared.is_empty(), added.is_empty()) {
+            (_, true) => declared.clone(),
+            (true, false) => format!("adds {added}"),
+            (false, false) => format!("{declared}; adds {added}"),
+        };
+        let fits = |text: &String| !text.is_empty() && text.chars().count() <= room;
+        [whole, declared].into_iter().find(fits).map(|text| escape_section_tags(&text).into_owned())
+    }
+}
+
+/// The changes that the arguments of a call name, each with its file: those of a patch, else those of the one file in
+/// `files`.
+pub(super) fn changes_of<N: Node>(node: &N, files: &[(FileOp, String)]) -> Vec<(String, Change)> {
+    if !files.is_empty() && !files.iter().any(|(action, _)| action.is_change()) {
+        return Vec::new();
+    }
+    let members = node.members().unwrap_or_default();
+    let texts = members.iter().take(20).filter_map(|(_, value)| value.with_text(|text, _| text.to_owned()));
+    if let Some(patch) =
+        texts.chain(node.with_text(|text, _| text.to_owned())).find(|text| patch::is_patch(text))
+    {
+        return changes_of_patch(&patch);
+    }
+    match files {
+        [(action, path)] if action.is_change() => vec![(path.clone(), change_of(&members, path))],
+        _ => Vec::new(),
+    }
+}
+
+/// The changes of a patch by file.
+pub(super) fn changes_of_patch(patch: &str) -> Vec<(String, Change)> {
+    let sections = patch::sections(patch).into_iter().take(MAX_EDITS);
+    sections.map(|(path, lines)| (path.to_owned(), Change::of_patch(lines, path))).collect()
+}
+
+/// One edit, a list of edits, or a whole text.
+fn change_of<N: Node>(members: &[(String, N)], path: &str) -> Change {
+    const OLD: [&str; 8] =
+        ["old_string", "old_str", "oldString", "oldText", "old_text", "search", "original", "old"];
+    const NEW: [&str; 10] = [
+        "new_string",
+        "new_str",
+        "newString",
+        "newText",
+        "new_text",
+        "replace",
+        "replacement",
+        "updated",
+        "new",
+        "insert_text",
+    ];
+    const WHOLE: [&str; 5] = ["content", "contents", "file_text", "text", "code_edit"];
+    let one = |members: &[(String, N)]| -> Option<Change> {
+        let text = |keys: &[&str]| keys.iter().find_map(|key| text_member(members, key));
+        match (text(&OLD), text(&NEW)) {
+            (None, None) => text(&WHOLE).map(|whole| Change::between("", &whole, path)),
+            (old, new) => Some(Change::between(&old.unwrap_or_default(), &new.unwrap_or_default(), path)),
+        }
+    };
+    let list = members.iter().find(|(key, value)| key == "edits" && value.kind() == Kind::Array);
+    let mut change = one(members).unwrap_or_default();
+    if let Some((_, list)) = list {
+        for item in (0..list.len().min(MAX_EDITS)).filter_map(|at| list.item(at)) {
+            one(&item.members().unwrap_or_default()).iter().for_each(|edit| change.merge(edit));
+        }
+    }
+    change
+}
+
+fn text_member<N: Node>(members: &[(String, N)], key: &str) -> Option<String> {
+    members.iter().find(|(known, _)| known == key)?.1.with_text(|text, _| text.to_owned())
+}
+
+fn push_new(names: &mut Vec<String>, name: &str, most: usize) {
+    if names.len() < most && !names.iter().any(|known| known == name) {
+        names.push(one_line(name, MAX_NAME_CHARS));
+    }
+}
+
+fn is_prose(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    ["md", "mdx", "markdown", "rst", "txt", "adoc"].iter().any(|prose| ending.eq_ignore_ascii_case(prose))
+}
+
+/// The title of a Markdown heading.
+fn heading(line: &str) -> Option<&str> {
+    let title = line.trim_start_matches('#');
+    (title.len() < line.len() && title.starts_with(' '))
+        .then(|| title.trim())
+        .filter(|title| !title.is_empty())
+}
+
+/// The name that a line declares: `pub fn name(`, `class Name:`, `func (r *T) Name(`, `export const name = (`.
+fn declared(line: &str) -> Option<&str> {
+    const MODIFIERS: [&str; 17] = [
+        "pub",
+        "pub(crate)",
+        "pub(super)",
+        "export",
+        "default",
+        "async",
+        "static",
+        "abstract",
+        "final",
+        "public",
+        "private",
+        "protected",
+        "internal",
+        "override",
+        "unsafe",
+        "declare",
+        "suspend",
+    ];
+    const KEYWORDS: [&str; 17] = [
+        "fn",
+        "func",
+        "function",
+        "function*",
+        "fun",
+        "def",
+        "class",
+        "struct",
+        "enum",
+        "trait",
+        "interface",
+        "type",
+        "impl",
+        "module",
+        "namespace",
+        "record",
+        "protocol",
+    ];
+    let mut rest = line.trim_start();
+    let is_indented = rest.len() < line.len();
+    loop {
+        let (word, after) = rest.split_once(' ')?;
+        if MODIFIERS.contains(&word) {
+            rest = after.trim_start();
+        } else if KEYWORDS.contains(&word) {
+            rest = after.trim_start();
+            break;
+        } else if matches!(word, "const" | "let" | "var") && !is_indented {
+            // Of values, those that are functions.
+            let is_function = ["=> ", "=>", "function", "async ("].iter().any(|sign| after.contains(sign));
+            rest = after.trim_start();
+            if !is_function {
+                return None;
+            }
+            break;
+        } else {
+            return None;
+        }
+    }
+    // The receiver of a Go method, and the type parameters of `impl<T>`.
+    if let Some(after) = rest.strip_prefix('(') {
+        rest = after.split_once(')')?.1.trim_start();
+    }
+    let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len());
+    let name = &rest[..end];
+    let is_name = name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
+    // "type of the field" in a comment declares nothing: a sign follows a name.
+    let next = rest[end..].trim_start().chars().next();
+    let is_declared = next.is_none_or(|c| !c.is_alphanumeric())
+        || ["struct", "interface", "extends", "implements", "for", "where", "is", "string", "int"]
+            .iter()
+            .any(|word| rest[end..].trim_start().starts_with(word));
+    (is_name && is_declared && name.len() > 1).then_some(name)
+}
+
+fn is_import(line: &str) -> bool {
+    let line = line.trim_start();
+    ["import ", "use ", "from ", "#include", "require", "using ", "package ", "\""]
+        .iter()
+        .any(|lead| line.starts_with(lead))
+}
+
+fn is_comment(line: &str) -> bool {
+    let line = line.trim_start();
+    ["//", "#", "*", "--", "/*", "<!--"].iter().any(|lead| line.starts_with(lead))
+}
+
+/// The words of a line that may be names, with their qualifiers.
+fn names_in(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'))
+        .map(|word| word.trim_matches('.'))
+        .filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
+}
+
+/// Whether a word of a line is a name that others know: qualified (`paths.AbsPath`), a type or an exported name
+/// (`RepoRoot`), a name with underscores (`started_at`), or one that is called (`useTeam(`). Not a local variable.
+fn is_telling(name: &str, line: &str) -> bool {
+    let bytes = name.as_bytes();
+    let joins = |sign: u8| bytes.windows(2).any(|pair| pair[0] == sign && pair[1].is_ascii_alphabetic());
+    let has_humps = bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    let is_called = || line.split_once(name).is_some_and(|(_, rest)| rest.starts_with('('));
+    (4..=40).contains(&name.len())
+        && (joins(b'.') || joins(b'_') || (has_humps && (bytes[0].is_ascii_uppercase() || is_called())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(old: &str, new: &str, path: &str) -> String {
+        Change::between(old, new, path).note(100).unwrap_or_default()
+    }
+
+    #[test]
+    fn declarations_of_common_languages() {
+        for (line, name) in [
+            ("func (c *Agent) InstallHooks(force bool) (int, error) {", Some("InstallHooks")),
+            ("    pub(crate) async fn read(path: &str) -> Tape {", Some("read")),
+            ("  def total(self, rows):", Some("total")),
+            ("class Invoice(Base):", Some("Invoice")),
+            ("type State struct {", Some("State")),
+            ("export default function Page({ id }) {", Some("Page")),
+            ("export const useTeam = (id: string) => {", Some("useTeam")),
+            ("    const total = rows.map((row) => row.x)", None),
+            ("const LIMIT = 40;", None),
+            ("type of the field, if any", None),
+            ("return fn(x)", None),
+        ] {
+            assert_eq!(declared(line), name, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_change_names_what_it_declares_and_what_only_it_uses() {
+        let old = "func hooks() bool {\n\tpath := \".claude\"\n\treturn has(path)\n}";
+        let new = "func hooks() bool {\n\tpath := paths.AbsPath(\".claude\")\n\treturn has(path)\n}";
+        assert_eq!(note(old, new, "hooks.go"), "hooks; adds paths.AbsPath");
+        assert_eq!(note("a\n", "a\nmax_rows = 1\n", "x.py"), "adds max_rows");
+        assert_eq!(note("", "struct Bill {\n  x: u8,\n}\nfn pay() {\n}\n", "x.rs"), "Bill, pay");
+        assert_eq!(note("# One\ntext\n", "# One\nother text\n", "README.md"), "One");
+        assert_eq!(note("x = 1\n", "x = 2\n", "x.py"), "");
+    }
+
+    #[test]
+    fn a_patch_is_read_by_its_signs() {
+        let patch = "@@ def total(rows):\n def total(rows):\n-    return sum(rows)\n+    return sum(row.net_price for row in rows)\n";
+        assert_eq!(
+            Change::of_patch(patch, "bill.py").note(100).unwrap_or_default(),
+            "total; adds row.net_price"
+        );
+    }
+}
