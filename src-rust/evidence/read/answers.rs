@@ -4,7 +4,7 @@ use super::calls::CallIntent;
 use super::flat::flat_json;
 use super::runs::Call;
 use crate::evidence::language::asking::UserQuestion;
-use crate::evidence::text::{escape_section_tags, one_line};
+use crate::evidence::text::{escape_section_tags, has_word, one_line};
 use crate::json::with_document;
 use crate::node::{Kind, Node};
 
@@ -207,6 +207,7 @@ pub(super) fn telling_result(text: &str) -> Vec<String> {
     let lower = line.to_lowercase();
     let says_little = line.chars().count() > 100
         || line.starts_with(['[', '<'])
+        || has_word(&lower, "let me")
         || matches!(
             lower.trim_end_matches(['.', '!']),
             "" | "ok" | "done" | "success" | "true" | "null" | "none"

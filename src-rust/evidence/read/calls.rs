@@ -3,7 +3,7 @@
 //! Agents name their tools differently, but with the same words: a tool with `read` in its name and a path in its
 //! arguments reads that file. Only tools that words do not reveal (shells, patches, task lists) are listed.
 
-use super::edited::{Change, changes_of, changes_of_patch};
+use super::files::edited::{Change, changes_of, changes_of_patch};
 use super::flat::{flat_json, line_of};
 use super::tasks::status_of;
 use super::tools::{Tool, tool_of};
@@ -102,7 +102,11 @@ pub(super) fn shell_intent(command: &str, folder: &str) -> CallIntent {
 
 /// A call as one line: `book_flight: id A1, cabin economy`.
 fn other(name: &str, arguments: &str) -> CallIntent {
-    let flat = flat_json(arguments);
+    let mut flat = flat_json(arguments);
+    // A task for another agent has a title beside its text.
+    if flat.iter().any(|piece| piece.starts_with("description ")) {
+        flat.retain(|piece| !piece.starts_with("prompt ") && !piece.starts_with("subagent_type "));
+    }
     let name = one_line(&escape_section_tags(name), 80);
     if flat.is_empty() {
         let line = arguments.trim_matches(['{', '}', ' ']);
@@ -377,6 +381,13 @@ mod tests {
         assert_eq!(
             line("update_reservation", r#"{"id":"x","to":{"day":3}}"#),
             "update_reservation: id x, to day 3"
+        );
+        assert_eq!(
+            line(
+                "Task",
+                r#"{"subagent_type":"Explore","prompt":"Read all.","description":"Explore the data"}"#
+            ),
+            "Task: description Explore the data"
         );
         assert_eq!(line("broken", "{\"a\":"), "broken: \"a\":");
         assert_eq!(line("", ""), "");

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::calls::CallIntent;
 use super::files::normal_path;
-use super::rejection::is_sandbox_refusal;
+use super::outcome::rejection::is_sandbox_refusal;
 use super::runs::Call;
 use super::tools;
 use crate::evidence::commands::programs::Act;

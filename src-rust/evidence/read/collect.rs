@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::calls::{self, CallIntent, CallRead};
+use super::files::reports::Remark;
 use super::lookups::Lookups;
 use super::outcome;
+use super::outcome::rejection;
 use super::pending::Pending;
-use super::rejection;
-use super::reports::Remark;
 use super::runs::Call;
 use super::tasks::TaskList;
 use super::written_calls::{Written, without_calls};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::calls::CallIntent;
-use super::edited::Change;
+use super::files::edited::Change;
 use super::outcome::ResultStatus;
 use crate::evidence::commands::programs::Act;
 use crate::evidence::{CommandRun, CommandStatus};

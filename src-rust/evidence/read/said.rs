@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::calls::CallIntent;
 use super::collect::{Collector, note, push};
+use super::files::reports::remarks;
 use super::foreign::{self, Class};
-use super::reports::remarks;
 use super::runs::Call;
 use super::wrappers::{self, ENVIRONMENT, Unwrapped};
 use crate::evidence::language::asking::{

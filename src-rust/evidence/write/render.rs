@@ -15,9 +15,9 @@ use crate::evidence::text::{cut_end, cut_outline, one_line};
 
 /// Shares of a page of 500, 1,000, 2,000 and 4,000 tokens.
 const SHARES: [(Share, [usize; 4]); 10] = [
-    (Share::Request, [90, 140, 240, 400]),
+    (Share::Request, [80, 100, 200, 350]),
     (Share::Task, [60, 100, 250, 600]),
-    (Share::Earlier, [30, 60, 110, 200]),
+    (Share::Earlier, [40, 100, 150, 250]),
     (Share::Rules, [120, 220, 450, 900]),
     (Share::State, [60, 110, 250, 450]),
     (Share::Open, [40, 80, 150, 300]),
@@ -437,7 +437,7 @@ mod tests {
 
     #[test]
     fn shares_follow_the_table() {
-        assert_eq!(share(Share::Request, 500), 90);
+        assert_eq!(share(Share::Request, 500), 80);
         assert_eq!(share(Share::Rules, 1_500), 335);
         assert_eq!(share(Share::Task, 8_000), 1_200);
         assert_eq!(share(Share::Open, 250), 20);

@@ -3,10 +3,13 @@
 //! The provider's error flag comes first, then an exit code if the agent writes one, then the text. Text alone decides
 //! only for commands that change something, because a file shown may well mention errors.
 
+pub(super) mod rejection;
+mod structured;
+
 use std::sync::LazyLock;
 
-use super::rejection::is_rejection;
-use super::structured::structured;
+use self::rejection::is_rejection;
+use self::structured::structured;
 use crate::evidence::commands::exit_code::{TAIL_BYTES, exit_code};
 use crate::evidence::commands::shell::ShellCommand;
 use crate::evidence::text::{Phrases, head_bytes, one_line, starts_with_ignoring_case, tail_bytes};
@@ -376,7 +379,7 @@ mod tests {
     fn a_rejection_is_no_error_and_carries_the_users_words() {
         let text = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nuse tabs";
         assert_eq!(of_tool(text, true).outcome, CommandStatus::Rejected);
-        assert_eq!(crate::evidence::read::rejection::words_of_rejection(text), Some("use tabs"));
-        assert_eq!(crate::evidence::read::rejection::words_of_rejection("the user said: x"), None);
+        assert_eq!(crate::evidence::read::outcome::rejection::words_of_rejection(text), Some("use tabs"));
+        assert_eq!(crate::evidence::read::outcome::rejection::words_of_rejection("the user said: x"), None);
     }
 }

@@ -1,9 +1,12 @@
 //! The touched files, each once under all spellings of its path.
 
+pub(super) mod edited;
+pub(super) mod reports;
+
 use std::collections::HashMap;
 
-use super::edited::Change;
-use super::reports::{MAX_REMARK_CHARS, Remark};
+use self::edited::Change;
+use self::reports::{MAX_REMARK_CHARS, Remark};
 use crate::evidence::text::{escape_section_tags, one_line};
 use crate::evidence::{FileOp, FileTouched, lines};
 

@@ -22,7 +22,7 @@ const MAX_NAME_CHARS: usize = 48;
 
 /// The names that a change touches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Change {
+pub(in crate::evidence::read) struct Change {
     /// Functions, types and headings that it declares or changes.
     declared: Vec<String>,
     /// Names that only the new text uses.
@@ -31,7 +31,7 @@ pub(super) struct Change {
 
 impl Change {
     /// The change from `old` to `new`, of a file at `path`.
-    pub(super) fn between(old: &str, new: &str, path: &str) -> Change {
+    pub(in crate::evidence::read) fn between(old: &str, new: &str, path: &str) -> Change {
         let declaration = if is_prose(path) { heading } else { declared };
         let old: Vec<&str> = head_bytes(old, MAX_TEXT_BYTES).lines().collect();
         let new: Vec<&str> = head_bytes(new, MAX_TEXT_BYTES).lines().collect();
@@ -60,7 +60,7 @@ impl Change {
     }
 
     /// The change that a patch makes, from its lines.
-    pub(super) fn of_patch(lines: &str, path: &str) -> Change {
+    pub(in crate::evidence::read) fn of_patch(lines: &str, path: &str) -> Change {
         let side = |mark: char, other: char| -> String {
             let kept = lines.lines().filter(|line| !line.starts_with(other));
             kept.map(|line| line.strip_prefix(mark).or_else(|| line.strip_prefix(' ')).unwrap_or(line))
@@ -71,7 +71,7 @@ impl Change {
     }
 
     /// Adds the names of a later change of the same file.
-    pub(super) fn merge(&mut self, later: &Change) {
+    pub(in crate::evidence::read) fn merge(&mut self, later: &Change) {
         later.declared.iter().for_each(|name| push_new(&mut self.declared, name, MAX_DECLARED));
         later.added.iter().for_each(|name| self.add(name));
         let declared = &self.declared;
@@ -90,7 +90,7 @@ impl Change {
     }
 
     /// `InstallHooks, AreHooksInstalled; adds paths.RepoRoot`, as much of it as has `room` characters.
-    pub(super) fn note(&self, room: usize) -> Option<String> {
+    pub(in crate::evidence::read) fn note(&self, room: usize) -> Option<String> {
         let declared = self.declared.join(", ");
         let added = self.added.join(", ");
         let whole = match (declared.is_empty(), added.is_empty()) {
@@ -105,7 +105,10 @@ impl Change {
 
 /// The changes that the arguments of a call name, each with its file: those of a patch, else those of the one file in
 /// `files`.
-pub(super) fn changes_of<N: Node>(node: &N, files: &[(FileOp, String)]) -> Vec<(String, Change)> {
+pub(in crate::evidence::read) fn changes_of<N: Node>(
+    node: &N,
+    files: &[(FileOp, String)],
+) -> Vec<(String, Change)> {
     if !files.is_empty() && !files.iter().any(|(action, _)| action.is_change()) {
         return Vec::new();
     }
@@ -123,7 +126,7 @@ pub(super) fn changes_of<N: Node>(node: &N, files: &[(FileOp, String)]) -> Vec<(
 }
 
 /// The changes of a patch by file.
-pub(super) fn changes_of_patch(patch: &str) -> Vec<(String, Change)> {
+pub(in crate::evidence::read) fn changes_of_patch(patch: &str) -> Vec<(String, Change)> {
     let sections = patch::sections(patch).into_iter().take(MAX_EDITS);
     sections.map(|(path, lines)| (path.to_owned(), Change::of_patch(lines, path))).collect()
 }
@@ -187,10 +190,10 @@ fn heading(line: &str) -> Option<&str> {
 
 /// The name that a line declares: `pub fn name(`, `class Name:`, `func (r *T) Name(`, `export const name = (`.
 fn declared(line: &str) -> Option<&str> {
-    const MODIFIERS: [&str; 17] = [
+    const MODIFIERS: [&str; 16] = [
         "pub",
         "pub(crate)",
-        "pub(super)",
+        "pub(in crate::evidence::read)",
         "export",
         "default",
         "async",
@@ -202,7 +205,6 @@ fn declared(line: &str) -> Option<&str> {
         "protected",
         "internal",
         "override",
-        "unsafe",
         "declare",
         "suspend",
     ];

@@ -29,13 +29,13 @@ const REJECTIONS: [&str; 22] = [
 ];
 
 /// Whether the result says that the user rejected the call.
-pub(super) fn is_rejection(text: &str) -> bool {
+pub(in crate::evidence::read) fn is_rejection(text: &str) -> bool {
     let text = text.trim_start().trim_start_matches("Error: ");
     REJECTIONS.iter().any(|prefix| starts_with_ignoring_case(text, prefix))
 }
 
 /// The user's words in a rejection.
-pub(super) fn words_of_rejection(text: &str) -> Option<&str> {
+pub(in crate::evidence::read) fn words_of_rejection(text: &str) -> Option<&str> {
     const LEADS: [&str; 12] = [
         "the user said:",
         "user said:",
@@ -64,7 +64,7 @@ pub(super) fn words_of_rejection(text: &str) -> Option<&str> {
 }
 
 /// A refusal of the place the agent runs in, not of the program.
-pub(super) fn is_sandbox_refusal(line: &str) -> bool {
+pub(in crate::evidence::read) fn is_sandbox_refusal(line: &str) -> bool {
     let lower = head_bytes(line, 400).to_ascii_lowercase();
     let refuses = [
         "denied",

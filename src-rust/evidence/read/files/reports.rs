@@ -7,19 +7,19 @@ use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
 const MAX_TEXT_BYTES: usize = 32 << 10;
 const MAX_REPORTS: usize = 60;
 /// Longest remark on a file.
-pub(super) const MAX_REMARK_CHARS: usize = 140;
+pub(in crate::evidence::read) const MAX_REMARK_CHARS: usize = 140;
 /// Longest cell that is a label of a row, such as the name of a function.
 const MAX_LABEL_CHARS: usize = 48;
 
 /// A remark on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Remark {
+pub(in crate::evidence::read) struct Remark {
     pub path: String,
     pub text: String,
 }
 
 /// The remarks of a text on files, in order.
-pub(super) fn remarks(text: &str) -> Vec<Remark> {
+pub(in crate::evidence::read) fn remarks(text: &str) -> Vec<Remark> {
     let text = head_bytes(text, MAX_TEXT_BYTES);
     text.lines().filter(|line| line.contains('.')).filter_map(remark).take(MAX_REPORTS).collect()
 }
