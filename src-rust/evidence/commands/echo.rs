@@ -9,6 +9,11 @@ pub(in crate::evidence) fn echoed(output: &str, root: &str) -> Vec<Act> {
     let mut found = Vec::new();
     for line in output.lines().take(40) {
         let line = line.trim();
+        if let Some(task) = line.strip_prefix("> Task ").filter(|task| !task.ends_with("FAILED")) {
+            let task = task.split(' ').next().unwrap_or(task);
+            found.extend(analyse_in(&format!("gradle {task}"), root).acts.into_iter().filter(Act::is_check));
+            continue;
+        }
         let shown = line.strip_prefix("> ").or_else(|| line.strip_prefix("$ ")).unwrap_or(line);
         let first = shown.split_whitespace().next().unwrap_or("");
         let program = first.rsplit('/').next().unwrap_or(first);
@@ -58,6 +63,8 @@ mod tests {
             ("make check", "ruff check ."),
             ("make check", "pytest tests/test_a.py"),
             ("./gradlew build", "gradle compileKotlin"),
+            ("./gradlew :app:testDebugUnitTest", "./gradlew :app:compileDebugKotlin"),
+            ("dotnet test Facturo.sln", "dotnet build -v q"),
             ("git push -u origin x", "git push"),
             ("curl -s http://127.0.0.1:8080/", "curl localhost:8080/health"),
             ("cargo test -p core", "cargo test -p core parser"),
@@ -66,6 +73,13 @@ mod tests {
         ] {
             assert!(act(success).covers(&act(failure)), "{success} | {failure}");
         }
+    }
+
+    #[test]
+    fn tasks_that_gradle_shows_are_run() {
+        let shown = super::echoed("> Task :app:compileDebugKotlin\n> Task :app:lintDebug FAILED\n", "/r");
+        assert_eq!(shown.len(), 1);
+        assert!(shown[0].covers(&act("cd /r && ./gradlew :app:compileDebugKotlin")));
     }
 
     #[test]
@@ -88,6 +102,9 @@ mod tests {
             ("git status", "git push"),
             ("curl localhost:8081", "curl localhost:8080"),
             ("npm run test:unit", "npm test"),
+            ("./gradlew :app:testDebugUnitTest", "./gradlew :app:connectedDebugAndroidTest"),
+            ("./gradlew :app:testDebugUnitTest", "./gradlew :lib:compileDebugKotlin"),
+            ("./gradlew help --task :app:lintDebug", "./gradlew :app:lintDebug"),
         ] {
             assert!(!act(success).covers(&act(failure)), "{success} | {failure}");
         }

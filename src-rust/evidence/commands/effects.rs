@@ -69,14 +69,21 @@ fn git_effects(operands: &[&Word], arguments: &[Word], all: &mut impl FnMut(File
     }
 }
 
-/// `mv a b` and `cp a b`. Only two operands name both files: into a directory, the new names are implicit.
+/// `mv a b` and `cp a b`, and into a directory `mv a b lib/`, where each keeps its name.
 fn move_or_copy(operands: &[&Word], source: FileOp, all: &mut impl FnMut(FileOp, &[&Word])) {
     match operands {
         [from, to] if !to.text.ends_with(['/', '.']) => {
             all(source, &[from]);
             all(FileOp::Created, &[to]);
         }
-        [from @ .., _] => all(source, from),
+        [from @ .., folder] => {
+            for file in from {
+                let name = file.text.trim_end_matches('/').rsplit('/').next().unwrap_or("");
+                let text = format!("{}/{name}", folder.text.trim_end_matches('/'));
+                all(source, &[file]);
+                all(FileOp::Created, &[&Word { text, is_dynamic: file.is_dynamic || folder.is_dynamic }]);
+            }
+        }
         [] => {}
     }
 }

@@ -72,6 +72,11 @@ impl Act {
         self.includes(failed)
     }
 
+    /// Whether its tests, which ran and failed, show that a compile error is overcome.
+    pub(in crate::evidence) fn compiled(&self, failed: &Act) -> bool {
+        failed.nature == COMPILE && self.nature == TEST && self.covers(failed)
+    }
+
     /// Whether it asks at an address.
     pub(in crate::evidence) fn asks_at(&self, address: &str) -> bool {
         self.address.as_deref() == Some(address)
@@ -172,6 +177,9 @@ pub(super) fn acts_of(words: &[Word], root: &str) -> Vec<Act> {
             })
             .collect();
     }
+    if program == "gradle" {
+        return gradle_tasks(&rest, &root);
+    }
     let verb = rest.iter().copied().find(|word| !word.starts_with('-')).unwrap_or("");
     let flag = rest.iter().copied().find(|word| matches!(*word, "--check" | "--test"));
     let verb = if program == "node" { flag.unwrap_or(verb) } else { verb };
@@ -183,6 +191,39 @@ pub(super) fn acts_of(words: &[Word], root: &str) -> Vec<Act> {
         return vec![checked(program, program, "*", &rest, &root)];
     }
     vec![other(program, &rest, &root)]
+}
+
+/// The tasks of a Gradle command: `:app:testDebugUnitTest` is the check `test` of the module `app`.
+fn gradle_tasks(arguments: &[&str], root: &str) -> Vec<Act> {
+    let is_help = arguments.iter().any(|word| matches!(*word, "help" | "tasks" | "--version" | "--help"));
+    let (options, tasks): (Vec<&str>, Vec<&str>) = {
+        let at = arguments.iter().position(|word| word.starts_with('-')).unwrap_or(arguments.len());
+        (arguments[at..].to_vec(), arguments[..at].to_vec())
+    };
+    let task = |path: &&str| {
+        let (module, name) = path.rsplit_once(':').unwrap_or(("", path));
+        let stem = name.split(|c: char| c.is_ascii_uppercase()).next().unwrap_or(name);
+        let verb = match stem {
+            // Tests on a device stand for no others.
+            "connected" => "test",
+            stem if kinds().contains_key(&("gradle", stem)) => stem,
+            _ => "*",
+        };
+        let mut act = checked("gradle", "gradle", verb, &options, root);
+        act.is_help |= is_help;
+        if stem == "connected" {
+            act.language = "device";
+        }
+        if verb == "*" || stem == "connected" {
+            act.name = format!("gradle {stem}");
+        }
+        let module = module.trim_start_matches(':').replace(':', "/");
+        if !module.is_empty() {
+            act.targets.push(module);
+        }
+        act
+    };
+    tasks.iter().map(task).collect()
 }
 
 fn checked(program: &str, key: &str, verb: &str, arguments: &[&str], root: &str) -> Act {
@@ -220,6 +261,7 @@ fn checked(program: &str, key: &str, verb: &str, arguments: &[&str], root: &str)
             }
         } else if word.bytes().all(|b| b.is_ascii_digit())
             || matches!(word, "run" | "." | "./..." | "..." | "//..." | "help" | "version")
+            || word.ends_with(".sln")
         {
             act.is_help |= matches!(word, "help" | "version");
         } else if program == "cargo" && classes & TEST != 0 {

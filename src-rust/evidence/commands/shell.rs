@@ -342,7 +342,10 @@ mod tests {
             ("sed -i -e 's/a/b;c/' a.rs", &[(Edited, "a.rs")]),
             ("rm -rf old.py", &[(Deleted, "old.py")]),
             ("mv a.py b.py", &[(Moved, "a.py"), (Created, "b.py")]),
-            ("mv a.py b.py lib/", &[(Moved, "a.py"), (Moved, "b.py")]),
+            (
+                "mv a.py b.py lib/",
+                &[(Moved, "a.py"), (Created, "lib/a.py"), (Moved, "b.py"), (Created, "lib/b.py")],
+            ),
             ("cp a.py b.py", &[(Read, "a.py"), (Created, "b.py")]),
             (
                 "git mv a b.md && git rm c && git add d",

@@ -85,7 +85,16 @@ pub(in crate::evidence) fn options_in(text: &str) -> Vec<(String, String)> {
     if found.len() >= 2 {
         return found;
     }
-    text.lines().rev().map(inline).find(|options| options.len() >= 2).unwrap_or_default()
+    // Of several questions, each with its options, all that have labels of their own.
+    let mut all: Vec<(String, String)> = Vec::new();
+    for options in text.lines().rev().map(inline).filter(|options| options.len() >= 2) {
+        let is_known = |label: &String| all.iter().any(|(known, _)| known.eq_ignore_ascii_case(label));
+        if options.iter().any(|(label, _)| is_known(label)) || all.len() + options.len() > MAX_OPTIONS {
+            break;
+        }
+        all.splice(0..0, options);
+    }
+    all
 }
 
 /// `1) stay, 2) move` in one line.
@@ -231,12 +240,33 @@ fn asked_of(question: &str) -> String {
 /// A question with its answer, as one line: `Which one? → "B" (Backfill in batches)`.
 pub(in crate::evidence) fn answered(asked: &UserQuestion, answer: &str) -> String {
     let mut text = format!("{} → \"{}\"", asked.question, one_line(answer, MAX_QUESTION_CHARS));
-    if let Some((label, option)) = chosen(answer, &asked.options)
-        && !option.is_empty()
-    {
-        text.push_str(&format!(" ({label}: {option})"));
+    let several = all_chosen(answer, &asked.options);
+    let options =
+        if several.len() > 1 { several } else { chosen(answer, &asked.options).into_iter().collect() };
+    let named: Vec<String> = options
+        .into_iter()
+        .filter(|(_, option)| !option.is_empty())
+        .map(|(label, option)| format!("{label}: {option}"))
+        .collect();
+    if !named.is_empty() {
+        text.push_str(&format!(" ({})", named.join("; ")));
     }
     text
+}
+
+/// The options that an answer of labels alone names: `2, and b`.
+fn all_chosen<'a>(answer: &str, options: &'a [(String, String)]) -> Vec<&'a (String, String)> {
+    const JOINS: [&str; 8] = ["and", "und", "y", "e", "et", "then", "please", "or"];
+    let words = answer.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(12);
+    let mut found = Vec::new();
+    for word in words {
+        match options.iter().find(|(label, _)| label.eq_ignore_ascii_case(word)) {
+            Some(option) => found.push(option),
+            None if JOINS.iter().any(|join| join.eq_ignore_ascii_case(word)) => {}
+            None => return Vec::new(),
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -261,6 +291,15 @@ mod tests {
             answer(inline, "2 then")
         );
         assert!(!answer(inline, "a small one").contains("(1:"));
+    }
+
+    #[test]
+    fn labels_of_several_questions_are_resolved_together() {
+        let text = "How: (1) as a stream, or (2) with a callback?\n\nAnd a cut file: (a) an error, or (b) a warning?";
+        let found = answer(text, "2, and b");
+        assert!(found.ends_with("→ \"2, and b\" (2: with a callback; b: a warning)"), "{found}");
+        assert!(answer(text, "b").ends_with("(b: a warning)"));
+        assert!(!answer(text, "a second look first").contains("(a:"));
     }
 
     #[test]

@@ -129,9 +129,14 @@ pub(in crate::evidence) fn from_phrase(message: usize, phrase: &str, kind: NameK
 
 /// The commit that `git commit` reports: `[main 1a2b3c4] Title`.
 pub(in crate::evidence) fn commit_of(message: usize, output: &str) -> Option<Named> {
-    let (inside, title) =
-        output.lines().take(40).find_map(|line| line.trim().strip_prefix('[')?.split_once("] "))?;
-    let id = inside.rsplit(' ').next().filter(|id| is_hex(id))?;
+    let lines = || output.lines().take(40).map(str::trim);
+    // `[main 1a2b3c4] title` of the commit itself, or `1a2b3c4 title` of a log that is shown after a quiet one.
+    let own = lines().find_map(|line| {
+        let (inside, title) = line.strip_prefix('[')?.split_once("] ")?;
+        Some((inside.rsplit(' ').next().filter(|id| is_hex(id))?, title))
+    });
+    let logged = || lines().filter_map(|line| line.split_once(' ')).find(|(id, _)| is_hex(id));
+    let (id, title) = own.or_else(logged)?;
     let phrase = escape_section_tags(&one_line(&format!("commit {id}: {title}"), 120)).into_owned();
     let (text, kind) = (id.to_owned(), NameKind::Hash);
     Some(Named { message, last_message: message, kind, text, phrase, times: 2, by_user: false })

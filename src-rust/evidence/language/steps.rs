@@ -329,11 +329,13 @@ pub(in crate::evidence) fn progress(text: &str) -> (Vec<(u32, u32)>, Option<u32>
     let (mut done, mut at) = (Vec::new(), None);
     for sentence in sentences(text).take(60).filter(|sentence| sentence.bytes().any(|b| b.is_ascii_digit())) {
         let lower = folded(sentence);
-        let Some(place) = ["steps ", "step ", "task ", "tasks ", "phase ", "phases ", "part "]
-            .iter()
-            .filter_map(|word| find_word(&lower, word).map(|at| (at, word.len())))
-            .min()
-        else {
+        let Some(place) = [
+            "steps ", "step ", "task ", "tasks ", "phase ", "phases ", "part ", "points ", "point ",
+            "items ", "item ",
+        ]
+        .iter()
+        .filter_map(|word| find_word(&lower, word).map(|at| (at, word.len())))
+        .min() else {
             continue;
         };
         let rest = &lower[place.0 + place.1..];

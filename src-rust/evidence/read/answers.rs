@@ -194,13 +194,19 @@ pub(super) fn refused(call: &Call<'_>) -> String {
 /// What a result says besides that it succeeded: `charged 243.5`, or its first line.
 pub(super) fn telling_result(text: &str) -> Vec<String> {
     const FRAME: [&str; 8] = ["ok", "success", "status", "result", "succeeded", "error", "is_error", "code"];
+    // What a service measures of the call itself.
+    const MEASURES: [&str; 8] =
+        ["meta", "trace", "request_id", "took", "elapsed", "duration", "latency", "bytes_scanned"];
     let text = text.trim();
     if text.len() > MAX_BYTES {
         return Vec::new();
     }
     if text.starts_with('{') {
         let pieces = flat_json(text);
-        let is_frame = |piece: &String| FRAME.contains(&piece.split(' ').next().unwrap_or(""));
+        let is_frame = |piece: &String| {
+            let key = piece.split(' ').next().unwrap_or("");
+            FRAME.contains(&key) || MEASURES.iter().any(|measure| key.contains(measure))
+        };
         return pieces.into_iter().filter(|piece| !is_frame(piece)).take(MAX_PIECES).collect();
     }
     let line = text.lines().next().unwrap_or("").trim();

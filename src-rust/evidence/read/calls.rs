@@ -3,7 +3,7 @@
 //! Agents name their tools differently, but with the same words: a tool with `read` in its name and a path in its
 //! arguments reads that file. Only tools that words do not reveal (shells, patches, task lists) are listed.
 
-use super::files::edited::{Change, changes_of, changes_of_patch};
+use super::files::edited::{Change, change_of, changes_of_patch, patch_of};
 use super::flat::{flat_json, line_of};
 use super::tasks::status_of;
 use super::tools::{Tool, tool_of};
@@ -84,9 +84,16 @@ pub(super) fn read(name: &str, arguments: &str, folder: &str) -> CallRead {
 fn from_json_whole<N: Node>(tool: Tool, name: &str, node: &N, folder: &str) -> Option<CallRead> {
     let intent = from_json(tool, name, node, folder)?;
     let (lines, changes) = match &intent {
-        CallIntent::Files(files) => (lines::of_call(node), changes_of(node, files)),
+        CallIntent::Files(files) => {
+            let changes = match (tool, files.as_slice()) {
+                (Tool::Patch, _) => patch_of(node).map_or_else(Vec::new, |patch| changes_of_patch(&patch)),
+                (_, [(action, path)]) if action.is_change() => vec![(path.clone(), change_of(node, path))],
+                _ => Vec::new(),
+            };
+            (lines::of_call(node), changes)
+        }
         CallIntent::Shell { about, .. } if about.effects.iter().any(|(action, _)| action.is_change()) => {
-            (None, changes_of(node, &[]))
+            (None, patch_of(node).map_or_else(Vec::new, |patch| changes_of_patch(&patch)))
         }
         _ => (None, Vec::new()),
     };
@@ -119,10 +126,11 @@ fn other(name: &str, arguments: &str) -> CallIntent {
     CallIntent::Other { line: line_of(&name, &flat, MAX_CALL_CHARS), arguments: flat }
 }
 
-const PATH_KEYS: [&str; 15] = [
+const PATH_KEYS: [&str; 16] = [
     "file_path",
     "path",
     "notebook_path",
+    "notebook",
     "filePath",
     "absolute_path",
     "filename",

@@ -202,6 +202,15 @@ impl Errors {
                     return;
                 }
                 let acts = about.acts.clone();
+                if counts_tests(&error.text) {
+                    self.close(|attempt| match attempt {
+                        Attempt::Command(failed) => {
+                            !failed.is_empty()
+                                && failed.iter().all(|act| acts.iter().any(|test| test.compiled(act)))
+                        }
+                        _ => false,
+                    });
+                }
                 // The newest run tells how things stand.
                 self.close_runs_of(&error.subject);
                 self.close(|attempt| {
@@ -274,6 +283,22 @@ fn overcome(failed: &mut Vec<Act>, succeeded: &[&Act]) -> bool {
     let last_is_covered = failed.last().is_some_and(&is_covered);
     failed.retain(|act| !(is_covered(act) || (last_is_covered && !act.is_check())));
     failed.is_empty()
+}
+
+/// Whether the line of a failed test run counts tests: they ran, so everything compiled.
+fn counts_tests(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    let is_count = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
+    while let Some(word) = words.next() {
+        let next = words.peek().copied().unwrap_or("");
+        if (is_count(word) && matches!(next, "passed" | "failed" | "passing" | "failing" | "tests"))
+            || (matches!(word, "passed" | "failed") && is_count(next))
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether two paths may name one file: equal, or one is the end of the other.

@@ -90,7 +90,7 @@ pub(super) struct Collector<'t> {
     /// What reports of the agent say of files, each with its message.
     pub(super) reports: Vec<(usize, Vec<Remark>)>,
     /// What the agent says in the message that is read.
-    said: Option<String>,
+    said: Option<&'t str>,
 }
 
 impl<'t> Collector<'t> {
@@ -134,7 +134,7 @@ impl<'t> Collector<'t> {
             match part.kind {
                 PartKind::ToolCall => self.call(i, written.call(transcript, part), number),
                 PartKind::ToolResult => self.result(i, part, number, &written.result(transcript, part)),
-                PartKind::Text => self.said = announced_change(transcript, part),
+                PartKind::Text => self.said = first_text(transcript, part),
                 _ => {}
             }
         }
@@ -185,7 +185,9 @@ impl<'t> Collector<'t> {
             }
             _ => {}
         }
-        let said = self.said.clone();
+        let is_change =
+            matches!(&intent, CallIntent::Files(files) if files.iter().any(|(action, _)| action.is_change()));
+        let said = self.said.filter(|_| is_change).and_then(announced_change);
         self.calls.push(Call { lines, said, changes, ..Call::new(i, tool, intent) });
     }
 
@@ -263,10 +265,15 @@ impl<'t> Collector<'t> {
     }
 }
 
-/// The sentence that says what a call changes, if it is short: `update the hooks` of "Good. Now let me update the hooks:".
-fn announced_change(transcript: &Transcript, part: &Part) -> Option<String> {
+/// The text of a part.
+fn first_text<'t>(transcript: &'t Transcript, part: &Part) -> Option<&'t str> {
     let piece = transcript.pieces_of(part).iter().find(|piece| piece.kind == PieceKind::Text)?;
-    let text = without_calls(transcript.str(&piece.span));
+    Some(transcript.str(&piece.span))
+}
+
+/// The sentence that says what a call changes, if it is short: `update the hooks` of "Good. Now let me update the hooks:".
+fn announced_change(text: &str) -> Option<String> {
+    let text = without_calls(text);
     let said = sentences(head_bytes(&text, 600)).take(3).find_map(change_said)?;
     (said.chars().count() <= MAX_SAID_CHARS && telling(said).len() >= 2)
         .then(|| one_line(&escape_section_tags(said), MAX_SAID_CHARS))

@@ -1,12 +1,11 @@
 //! The facts after the last message: calls in order, files below one root, what is replaced and what still runs.
 
-use std::collections::HashMap;
-
 use super::aftermath::{committed, is_checked_whole, is_commit, repairs, title_of};
 use super::calls::CallIntent;
 use super::closing::Errors;
 use super::collect::{Collector, MAX_ITEMS, newest, push, without_repetitions};
-use super::files::{Files, common_root, is_scratch};
+use super::files::Files;
+use super::files::root::{below_root, root_of};
 use super::flat::line_of;
 use super::pending::is_settled;
 use super::pending::last_step::last_step;
@@ -16,7 +15,7 @@ use crate::evidence::language::normal::folded;
 use crate::evidence::language::normal::{is_filler, normal, stem, words};
 use crate::evidence::text::{cut_end, escape_section_tags, has_word, one_line, sentences};
 use crate::evidence::write::document::COMPLETED;
-use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, FileOp, FileTouched, Note, Task};
+use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, FileOp, Note, Task};
 
 /// Longest text of a call with its result.
 const MAX_CALL_CHARS: usize = 300;
@@ -249,77 +248,6 @@ fn moves(touched: &[(FileOp, String)], files: &mut Files) {
     }
 }
 
-/// The one root of the paths: that of an earlier summary, the folder that most calls ran in, or the one most files are
-/// in.
-fn root_of(
-    earlier: Option<String>,
-    folders: &HashMap<String, usize>,
-    files: &[FileTouched],
-) -> Option<String> {
-    let absolute: Vec<&str> = files
-        .iter()
-        .map(|file| file.path.as_str())
-        .filter(|path| path.starts_with('/') && !is_scratch(path))
-        .collect();
-    let inside = |folder: &str| absolute.iter().filter(|path| path.starts_with(folder)).count();
-    let with_slash = |folder: &str| format!("{}/", folder.trim_end_matches('/'));
-    if let Some(earlier) = earlier
-        && (absolute.is_empty() || 2 * inside(&earlier) >= absolute.len())
-    {
-        return Some(earlier);
-    }
-    let ran = folders
-        .iter()
-        .filter(|(folder, _)| !is_scratch(folder) && folder.len() > 1)
-        .map(|(folder, count)| (inside(&with_slash(folder)), *count, std::cmp::Reverse(folder.as_str())))
-        .max()
-        .filter(|(inside, ..)| absolute.is_empty() || 2 * inside >= absolute.len())
-        .map(|(_, _, folder)| with_slash(folder.0));
-    ran.or_else(|| common_root(absolute.iter().copied()))
-}
-
-/// Relative paths are in the root; one file under two paths is one.
-fn below_root(found: &mut Evidence) {
-    let Some(root) = found.root.clone() else { return };
-    if let Some(step) = &mut found.last_step {
-        step.text = step.text.replace(&root, "");
-    }
-    let mut by_path: HashMap<String, usize> =
-        found.files.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect();
-    let mut gone = vec![false; found.files.len()];
-    for (at, is_gone) in gone.iter_mut().enumerate() {
-        let path = found.files[at].path.clone();
-        if path.starts_with(['/', '~']) || path.starts_with("../") || path.contains(":\\") {
-            continue;
-        }
-        let whole = format!("{root}{path}");
-        let whole =
-            if by_path.contains_key(&whole) { whole } else { overlapping(&root, &path).unwrap_or(whole) };
-        match by_path.get(&whole).copied() {
-            Some(other) if other != at => {
-                let file = found.files[at].clone();
-                found.files[other].merge(&file);
-                *is_gone = true;
-            }
-            _ => {
-                by_path.insert(whole.clone(), at);
-                found.files[at].path = whole;
-            }
-        }
-    }
-    let mut gone = gone.into_iter();
-    found.files.retain(|_| !gone.next().unwrap_or(false));
-    found.files.sort_by_key(|file| file.message);
-}
-
-/// The path of a file that is named from a folder above the root: `/r/cmd/cli/` and `cmd/cli/a.go` are one file's. A
-/// single folder may well have the name of its parent.
-fn overlapping(root: &str, path: &str) -> Option<String> {
-    let ends = path.match_indices('/').skip(1).map(|(at, _)| &path[..=at]);
-    let shared = ends.filter(|lead| root.ends_with(&format!("/{lead}"))).last()?;
-    Some(format!("{}{path}", &root[..root.len() - shared.len()]))
-}
-
 /// Words after which a sentence says what does not hold.
 const NEGATIONS: [&str; 20] = [
     "不要用",
@@ -513,13 +441,6 @@ mod tests {
         let denied = negated("don't use redis for this after all");
         assert!(Wish::of("use redis for the counters").contradicts(&denied));
         assert!(!Wish::of("never use redis").contradicts(&negated("don't use redis")));
-    }
-
-    #[test]
-    fn a_path_from_above_the_root_is_in_it() {
-        assert_eq!(overlapping("/r/cmd/cli/", "cmd/cli/a.go").as_deref(), Some("/r/cmd/cli/a.go"));
-        assert_eq!(overlapping("/r/index/", "index/a.py"), None);
-        assert_eq!(overlapping("/r/cmd/cli/", "cli/cmd/a.go"), None);
     }
 
     #[test]

@@ -29,8 +29,8 @@ pub(super) fn tool_of(name: &str) -> Tool {
         own.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).take(64).collect();
     match squeezed.as_str() {
         "bash" | "shell" | "sh" | "terminal" | "exec" | "execcommand" | "execute" | "executebash"
-        | "executecommand" | "runcommand" | "runshellcommand" | "runterminalcmd" | "runinterminal"
-        | "localshell" | "localshellcall" | "powershell" => Tool::Shell,
+        | "executecommand" | "runcommand" | "runshell" | "runshellcommand" | "runterminalcmd"
+        | "runinterminal" | "localshell" | "localshellcall" | "powershell" => Tool::Shell,
         "applypatch" | "applydiff" => Tool::Patch,
         "todowrite" | "updateplan" | "writetodos" | "updatetodolist" | "managetodolist" => Tool::TaskList,
         "taskcreate" => Tool::TaskCreate,

@@ -5,6 +5,8 @@
 //! (a callable of the user), so the number of calls is bounded: one for an item that enters, a few for one that is
 //! shortened, none for the long tail.
 
+use std::cell::Cell;
+
 use super::form::{Form, Part};
 use super::item::{Item, Share};
 use super::page::candidates;
@@ -86,6 +88,8 @@ struct Page<'e> {
     files: (Shown, usize),
     opened: Vec<Part>,
     left: usize,
+    /// The price of each item as a whole, once known: an item is tried in several passes.
+    prices: Vec<Cell<Option<usize>>>,
     /// Items that need not be tried again: taken, or redundant.
     settled: Vec<bool>,
 }
@@ -110,6 +114,7 @@ pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: 
         return Ok(String::new());
     }
     let settled = vec![false; items.len()];
+    let prices = vec![Cell::new(None); items.len()];
     let mut page = Page {
         form,
         items,
@@ -118,6 +123,7 @@ pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: 
         files: (Shown::default(), 0),
         opened: Vec::new(),
         left: max_tokens,
+        prices,
         settled,
     };
     for (of, _) in SHARES {
@@ -250,7 +256,11 @@ impl Page<'_> {
     fn fitted(&self, at: usize, room: usize, may_cut: bool, count: Count<'_>) -> Result<Option<Taken>> {
         let item = &self.items[at];
         let mut text = item.whole();
-        let mut tokens = count(&item.part.item(&text))?;
+        let mut tokens = match self.prices[at].get() {
+            Some(known) => known,
+            None => count(&item.part.item(&text))?,
+        };
+        self.prices[at].set(Some(tokens));
         if tokens <= room {
             return Ok(Some(Taken { item: at, text, tokens, is_cut: false }));
         }

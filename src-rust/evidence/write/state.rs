@@ -50,7 +50,7 @@ pub(super) fn state(evidence: &Evidence) -> Vec<Item> {
     // The agent's word does not close an error.
     let is_said = |note: &Note| {
         let words = telling(&note.text);
-        !note.text.starts_with("$ ")
+        !is_call(&note.text)
             && open.iter().any(|error| words.iter().any(|word| word.len() > 3 && error.contains(word)))
     };
     let mut other: Vec<(usize, u64, String)> = done
@@ -147,6 +147,11 @@ fn commit_text(evidence: &Evidence, commit: &Note, paths: &[String]) -> String {
 /// Whether a note is a call whose effect others see: a push, a pull request.
 fn is_published(note: &Note) -> bool {
     note.text.starts_with("$ ")
+}
+
+/// Whether a note is a call with its arguments, `book_flight: id A1`, not the agent's word.
+fn is_call(text: &str) -> bool {
+    text.split_once(": ").is_some_and(|(tool, _)| !tool.contains(' '))
 }
 
 /// Whether a sentence only says that the checks pass, which the last check says with its result.

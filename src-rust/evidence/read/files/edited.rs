@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 
-use crate::evidence::FileOp;
 use crate::evidence::commands::patch;
 use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
 use crate::node::{Kind, Node};
@@ -103,26 +102,19 @@ impl Change {
     }
 }
 
-/// The changes that the arguments of a call name, each with its file: those of a patch, else those of the one file in
-/// `files`.
-pub(in crate::evidence::read) fn changes_of<N: Node>(
-    node: &N,
-    files: &[(FileOp, String)],
-) -> Vec<(String, Change)> {
-    if !files.is_empty() && !files.iter().any(|(action, _)| action.is_change()) {
-        return Vec::new();
-    }
+/// The patch among the arguments of a call.
+pub(in crate::evidence::read) fn patch_of<N: Node>(node: &N) -> Option<String> {
+    let text = |node: &N| {
+        node.with_text(|text, _| patch::is_patch(text).then(|| text.to_owned())).flatten().or_else(|| {
+            // A command of words: `["apply_patch", "*** Begin Patch…"]`.
+            let words = (0..node.len().min(8)).filter_map(|at| node.item(at));
+            words
+                .filter_map(|word| word.with_text(|text, _| text.to_owned()))
+                .find(|text| patch::is_patch(text))
+        })
+    };
     let members = node.members().unwrap_or_default();
-    let texts = members.iter().take(20).filter_map(|(_, value)| value.with_text(|text, _| text.to_owned()));
-    if let Some(patch) =
-        texts.chain(node.with_text(|text, _| text.to_owned())).find(|text| patch::is_patch(text))
-    {
-        return changes_of_patch(&patch);
-    }
-    match files {
-        [(action, path)] if action.is_change() => vec![(path.clone(), change_of(&members, path))],
-        _ => Vec::new(),
-    }
+    text(node).or_else(|| members.iter().take(20).find_map(|(_, value)| text(value)))
 }
 
 /// The changes of a patch by file.
@@ -132,7 +124,7 @@ pub(in crate::evidence::read) fn changes_of_patch(patch: &str) -> Vec<(String, C
 }
 
 /// One edit, a list of edits, or a whole text.
-fn change_of<N: Node>(members: &[(String, N)], path: &str) -> Change {
+pub(in crate::evidence::read) fn change_of<N: Node>(node: &N, path: &str) -> Change {
     const OLD: [&str; 8] =
         ["old_string", "old_str", "oldString", "oldText", "old_text", "search", "original", "old"];
     const NEW: [&str; 10] = [
@@ -155,8 +147,9 @@ fn change_of<N: Node>(members: &[(String, N)], path: &str) -> Change {
             (old, new) => Some(Change::between(&old.unwrap_or_default(), &new.unwrap_or_default(), path)),
         }
     };
+    let members = node.members().unwrap_or_default();
     let list = members.iter().find(|(key, value)| key == "edits" && value.kind() == Kind::Array);
-    let mut change = one(members).unwrap_or_default();
+    let mut change = one(&members).unwrap_or_default();
     if let Some((_, list)) = list {
         for item in (0..list.len().min(MAX_EDITS)).filter_map(|at| list.item(at)) {
             one(&item.members().unwrap_or_default()).iter().for_each(|edit| change.merge(edit));

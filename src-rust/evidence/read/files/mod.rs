@@ -2,6 +2,7 @@
 
 pub(super) mod edited;
 pub(super) mod reports;
+pub(super) mod root;
 
 use std::collections::HashMap;
 
@@ -191,7 +192,9 @@ fn file_name(path: &str) -> &str {
 pub(super) fn normal_path(path: &str) -> Option<String> {
     let path = path.trim();
     let path = path.strip_prefix("file://").unwrap_or(path);
-    if path.is_empty() || path.len() > MAX_PATH_BYTES || path.contains(char::is_control) {
+    // Code that a tool was given is no path.
+    let is_code = path.contains([';', '{']) || path.contains(" = ");
+    if path.is_empty() || path.len() > MAX_PATH_BYTES || path.contains(char::is_control) || is_code {
         return None;
     }
     if !["/.", "./", "//", "<"].iter().any(|sign| path.contains(sign)) && !path.ends_with(['/', '.']) {

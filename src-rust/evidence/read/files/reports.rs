@@ -57,9 +57,12 @@ fn of_item(line: &str) -> Option<(String, String)> {
     let lead = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let lead = if lead.len() < line.len() { lead.strip_prefix(['.', ')'])? } else { line };
     let is_item = lead.len() < line.len() || line.starts_with(signs);
+    if !is_item {
+        return None;
+    }
     let rest = lead.trim_start_matches(signs);
     let end = rest.find(|c: char| !(c.is_alphanumeric() || "._-/@+[]()".contains(c))).unwrap_or(rest.len());
-    let path = path_of(&rest[..end]).filter(|_| is_item)?;
+    let path = path_of(&rest[..end])?;
     let after = rest[end..].trim_start_matches(['`', '*', ' ']);
     // A sign between the path and what is said of it.
     let said = [": ", "— ", "– ", "- ", "# ", "→ "].iter().find_map(|sign| after.strip_prefix(sign))?;
@@ -69,6 +72,9 @@ fn of_item(line: &str) -> Option<(String, String)> {
 /// The path that a text is, without marks.
 fn path_of(text: &str) -> Option<String> {
     let text = text.trim_matches(['`', '*', ' ']);
+    if !text.contains('.') {
+        return None;
+    }
     let text = text
         .split_once(':')
         .filter(|(_, line)| line.starts_with(|c: char| c.is_ascii_digit()))
