@@ -66,7 +66,7 @@ def _row(path: Path, transcript: Any) -> Row | None:
     ours = fl.summarizers.Extractive().summarize(request).text
     text = "\n".join(_all_text_of(message) for message in before)
     names = Names(_touched(before))
-    named = names.named_in(ours)
+    named = names.named_in(_below_root(ours))
     return Row(
         session=path.name.removesuffix("_full.jsonl"),
         messages=len(before),
@@ -79,6 +79,23 @@ def _row(path: Path, transcript: Any) -> Row | None:
         ours=len(named),
         missing=tuple(sorted(set(names.paths) - set(named))),
     )
+
+
+def _below_root(summary: str) -> str:
+    """The summary with the whole paths of the files it lists: they are relative to the root that it names."""
+    head, root_line, listed = summary.partition("\n- Root: ")
+    if not root_line:
+        return summary
+    root, _, listed = listed.partition("\n")
+    section, heading, rest = listed.partition("\n## ")
+    lines = []
+    for line in section.splitlines():
+        folder, colon, names = line.removeprefix("- ").partition("/: ")
+        each = [f"{folder}/{name}" for name in names.split(", ")] if colon else [line.removeprefix("- ")]
+        lines += [
+            line if line.startswith("#") else f"- {name if name.startswith('/') else root + name}" for name in each
+        ]
+    return "\n".join((head, root, *lines)) + heading + rest
 
 
 def _is_their_summary(message: dict[str, Any]) -> bool:

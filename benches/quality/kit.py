@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from compaction_kit.changed import CompactedContext
 from compaction_kit.cli import COMPACTORS
+from compaction_kit.compacted import CompactedContext
 from compaction_kit.generated import build_generated_session
 from compaction_kit.runner import run_conformance
 
