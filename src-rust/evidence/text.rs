@@ -126,7 +126,8 @@ pub(super) fn cut_outline(text: &str, max_chars: usize) -> Cow<'_, str> {
             () => {}
         }
     }
-    let cost = |at: usize| lines[at].chars().count() + 1;
+    let is_apart = |at: usize| at > 0 && lines[at - 1].trim().is_empty();
+    let cost = |at: usize| lines[at].chars().count() + 1 + usize::from(is_apart(at));
     let mut used: usize = sections.iter().map(|(title, ..)| title.map_or(0, cost) + MARK_CHARS).sum();
     if sections.len() <= MIN_HEADINGS || used > max_chars * 2 / 3 {
         return cut_whole(text, max_chars);
@@ -148,6 +149,9 @@ pub(super) fn cut_outline(text: &str, max_chars: usize) -> Cow<'_, str> {
     for (title, body, leaves_out) in &sections {
         let shown: Vec<usize> = title.iter().chain(body).copied().filter(|at| kept[*at]).collect();
         for at in &shown {
+            if is_apart(*at) && !out.is_empty() {
+                out.push('\n');
+            }
             out.push_str(lines[*at]);
             out.push('\n');
         }

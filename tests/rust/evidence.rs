@@ -142,7 +142,7 @@ fn a_session_gives_its_facts() {
         ]
     );
     assert_eq!(texts(&found.decisions), ["I'll use the existing option parser for this."]);
-    assert_eq!(texts(&found.done), ["Flag", "The flag works and all tests pass."]);
+    assert_eq!(texts(&found.done), ["Completed: Flag", "The flag works and all tests pass."]);
     let tasks: Vec<_> = found.tasks.iter().map(|task| (task.text.as_str(), task.status)).collect();
     assert_eq!(tasks, [("Docs", TaskStatus::InProgress), ("Release", TaskStatus::Pending)]);
     assert_eq!(texts(&found.next_steps), ["The user was asked: Shall I push it?"]);
@@ -196,7 +196,7 @@ fn the_document_has_fixed_headings_in_order() {
 ## State
 - Last check [12]: $ cargo test → ok | test result: ok. 2 passed; 0 failed; 0 ignored
 - Not checked since [12]: old.rs
-- [16] Flag
+- [16] Completed: Flag
 - [20] The flag works and all tests pass.
 - Last said [20]: \"The flag works and all tests pass. Shall I push it?\"
 
@@ -215,9 +215,6 @@ fn the_document_has_fixed_headings_in_order() {
 - tests/dry.rs (created)
 ### Deleted and moved files
 - old.rs (deleted)
-
-## Commands
-- $ cargo test → ok
 ";
     assert_eq!(text, expected);
 }

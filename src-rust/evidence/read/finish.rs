@@ -13,6 +13,7 @@ use super::runs::{Call, Commands};
 use super::said::is_same_matter;
 use crate::evidence::language::normal::folded;
 use crate::evidence::language::normal::{is_filler, normal, stem, words};
+use crate::evidence::language::steps::telling;
 use crate::evidence::text::{cut_end, escape_section_tags, has_word, one_line, sentences};
 use crate::evidence::write::document::COMPLETED;
 use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, FileOp, Note, Task};
@@ -68,7 +69,10 @@ impl Collector<'_> {
         let said = found.last_state.as_ref();
         // An announcement that ends the last text is a step as well.
         let announced = announced.filter(|now| {
-            said.is_some_and(|said| said.message == now.message) && Some(now.message) > request
+            let is_last = said.is_some_and(|said| said.message == now.message);
+            // Where no tool is called, "going on" alone is no step.
+            let tells = !calls.is_empty() || telling(&now.text).len() > 2;
+            is_last && tells && Some(now.message) > request
         });
         if let Some(step) = last_step(&calls, said, request).or(announced) {
             found.last_step = Some(step);

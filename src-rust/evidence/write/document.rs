@@ -91,6 +91,8 @@ pub(in crate::evidence) const COMPLETED: &str = "Completed: ";
 /// The last commit, and the files that were changed after it.
 pub(super) const LAST_COMMIT: &str = "Last commit";
 pub(super) const CHANGED_SINCE: &str = "; changed since: ";
+/// What stands between the last words of the agent and the calls after them.
+pub(in crate::evidence) const SINCE_THEN: &str = "\" Since then";
 /// What is left when all changes are checked.
 pub(super) const REPORT_IS_LEFT: &str =
     "What is left: the report to the user; the changes passed the last check";

@@ -35,6 +35,8 @@ pub(super) struct Item {
     pub end: &'static str,
     /// It may be shortened at sentences and list items.
     pub may_shorten: bool,
+    /// What is shown where the whole has no room.
+    pub short: Option<String>,
     /// Redundant if a request that is quoted whole contains it.
     pub unless_quoted: bool,
     /// The name in it, which no other section need repeat.
@@ -82,6 +84,7 @@ pub(super) fn item(part: Part, share: Share, place: (u64, usize), lead: String, 
         text,
         end: "",
         may_shorten: false,
+        short: None,
         unless_quoted: false,
         name: String::new(),
     }

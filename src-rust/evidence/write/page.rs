@@ -20,8 +20,8 @@ use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, NameKind
 
 /// Most steps that are compared with each other.
 const MAX_STEPS: usize = 60;
-/// Longest rule or answer that is shown whole or not at all.
-const MAX_WHOLE_CHARS: usize = 200;
+/// Most decisions on the current request that come before the rules.
+const MAX_CURRENT: usize = 1;
 
 /// All candidates, the most valuable of each share first.
 pub(super) fn candidates(evidence: &Evidence) -> Vec<Item> {
@@ -117,9 +117,8 @@ fn rules(evidence: &Evidence) -> Vec<Item> {
         let value = (10_000 + 1_000 * note.message / newest) / (text.chars().count() + 40);
         let time = number(evidence, note).unwrap_or(note.message) as u64;
         let item = item(Part::Rules, Share::Rules, (time, i), String::new(), &text);
-        // A long answer is worth its first sentence.
-        let may_shorten = text.chars().count() > MAX_WHOLE_CHARS;
-        let item = Item { unless_quoted, may_shorten, ..item };
+        let short = labelled_answer(&text);
+        let item = Item { unless_quoted, may_shorten: short.is_some(), short, ..item };
         ranked.push((superseded[i], std::cmp::Reverse(value), i, item));
     }
     ranked.sort_by_key(|(is_old, value, i, _)| (*is_old, *value, *i));
@@ -128,7 +127,21 @@ fn rules(evidence: &Evidence) -> Vec<Item> {
         let text = format!("{}{}", note.text, repaired(evidence, note));
         item(Part::Agent, Share::Rules, (time, 0), spaced(&cited(evidence, note)), &text)
     });
-    ranked.into_iter().filter(|(is_old, ..)| !is_old).map(|(.., item)| item).chain(decisions).collect()
+    // What was found out about the current request matters more than an old answer.
+    let request = evidence.requests.iter().map(|note| note.message).max();
+    let is_current = |note: &Note| Some(note.message) > request;
+    let count = evidence.decisions.iter().filter(|note| is_current(note)).count().min(MAX_CURRENT);
+    let mut decisions: Vec<Item> = decisions.collect();
+    let older = decisions.split_off(count.min(decisions.len()));
+    let rules = ranked.into_iter().filter(|(is_old, ..)| !is_old).map(|(.., item)| item);
+    decisions.into_iter().chain(rules).chain(older).collect()
+}
+
+/// An answer with the label of its question alone: `[4] Depth limit → "50"`.
+fn labelled_answer(text: &str) -> Option<String> {
+    let (question, answer) = text.split_once(" → \"")?;
+    let (label, asked) = question.split_once(": ")?;
+    asked.ends_with('?').then(|| format!("{label} → \"{answer}"))
 }
 
 /// What was done about a cause: ` → changed a.go, b.go; checked [9]`.

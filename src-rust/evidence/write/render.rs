@@ -16,10 +16,9 @@ use crate::evidence::Evidence;
 use crate::evidence::text::{cut_end, cut_outline, one_line};
 
 /// Shares of a page of 500, 1,000, 2,000 and 4,000 tokens.
-const SHARES: [(Share, [usize; 4]); 10] = [
-    (Share::Request, [80, 100, 200, 350]),
+const SHARES: [(Share, [usize; 4]); 9] = [
+    (Share::Request, [100, 160, 280, 450]),
     (Share::Task, [60, 100, 250, 600]),
-    (Share::Earlier, [40, 100, 150, 250]),
     (Share::Rules, [120, 220, 450, 900]),
     (Share::State, [60, 110, 250, 450]),
     (Share::Open, [40, 80, 150, 300]),
@@ -32,6 +31,12 @@ const SIZES: [usize; 4] = [500, 1_000, 2_000, 4_000];
 /// The order in which what is left is given away: first to what becomes whole by it.
 const WHOLE: [Share; 7] =
     [Share::Request, Share::Task, Share::Rules, Share::Earlier, Share::Next, Share::Open, Share::State];
+/// The parts of a page, one in so many, that earlier requests have before the next steps, and files before the state is
+/// whole.
+const EARLIER: usize = 10;
+const FILES: usize = 4;
+/// From this size on, a page names all files before it says what was done to some.
+const ALL_NAMES: usize = 2_000;
 /// Then to what stays shortened, and to what is good to have.
 const REST: [Share; 11] = [
     Share::Request,
@@ -87,6 +92,7 @@ struct Page<'e> {
     /// Files shown, with the price of their section.
     files: (Shown, usize),
     opened: Vec<Part>,
+    size: usize,
     left: usize,
     /// The price of each item as a whole, once known: an item is tried in several passes.
     prices: Vec<Cell<Option<usize>>>,
@@ -122,6 +128,7 @@ pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: 
         taken: Vec::new(),
         files: (Shown::default(), 0),
         opened: Vec::new(),
+        size: max_tokens,
         left: max_tokens,
         prices,
         settled,
@@ -129,7 +136,10 @@ pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: 
     for (of, _) in SHARES {
         let least = if of == Share::Request { 2 * MIN_ITEM_TOKENS } else { 0 };
         let room = share(of, max_tokens).max(least);
-        page.fill(of, room, true, count)?;
+        match of {
+            Share::Files => page.fill_files(room, false, count)?,
+            _ => page.fill(of, room, true, count)?,
+        }
     }
     page.second_pass(count)?;
     if page.drop_redundant() {
@@ -161,7 +171,7 @@ impl Page<'_> {
     /// Takes items of a share while they fit into `room`; shortened ones if `may_cut`.
     fn fill(&mut self, of: Share, room: usize, may_cut: bool, count: Count<'_>) -> Result<()> {
         if of == Share::Files {
-            return self.fill_files(room, false, count);
+            return self.fill_files(room, true, count);
         }
         let mut room = room.min(self.left);
         let (mut misfits, mut priced) = (0, 0);
@@ -203,12 +213,13 @@ impl Page<'_> {
     fn second_pass(&mut self, count: Count<'_>) -> Result<()> {
         for (order, may_cut) in [(&WHOLE[..], false), (&REST[..], true)] {
             for of in order {
+                if *of == Share::State && !may_cut {
+                    self.fill_files(self.left.min(self.size / FILES), true, count)?;
+                }
                 self.grow(*of, may_cut, count)?;
-                let room = self.left;
+                let is_limited = *of == Share::Earlier && !may_cut;
+                let room = if is_limited { self.left.min(self.size / EARLIER) } else { self.left };
                 self.fill(*of, room, may_cut, count)?;
-            }
-            if !may_cut {
-                self.fill_files(self.left, true, count)?;
             }
         }
         Ok(())
@@ -264,13 +275,20 @@ impl Page<'_> {
         if tokens <= room {
             return Ok(Some(Taken { item: at, text, tokens, is_cut: false }));
         }
+        if let Some(short) = item.short.as_ref().filter(|_| may_cut) {
+            let tokens = count(&item.part.item(short))?;
+            if tokens <= room {
+                return Ok(Some(Taken { item: at, text: short.clone(), tokens, is_cut: true }));
+            }
+        }
         if !may_cut || !item.may_shorten || room < MIN_ITEM_TOKENS {
             return Ok(None);
         }
-        let mut chars = item.text.chars().count();
+        let base = item.short.as_ref().unwrap_or(&item.text);
+        let mut chars = base.chars().count();
         for _ in 0..MAX_CUTS {
             chars = (chars * room / tokens.max(1)).min(chars * 9 / 10);
-            let cut = cut_outline(&item.text, chars);
+            let cut = cut_outline(base, chars);
             text = format!("{}{cut}{}", item.lead, item.end);
             tokens = count(&item.part.item(&text))?;
             if tokens <= room {
@@ -297,41 +315,36 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Shows as many files as fit into `room`: the changed ones with notes, then those that were read (unless
-    /// `changed_only`). Where the notes do not all fit, the names of the changed files come before them.
-    fn fill_files(&mut self, room: usize, changed_only: bool, count: Count<'_>) -> Result<()> {
+    /// Shows as many files as fit into `room`: all with their notes, or else names, those of the changed files first.
+    /// With `wants_notes` the notes of the changed files come before the names of read ones.
+    fn fill_files(&mut self, room: usize, wants_notes: bool, count: Count<'_>) -> Result<()> {
         let (total, changed) = (self.shelf.len(), self.shelf.changed());
-        let most = if changed_only { changed } else { total };
-        if most == 0 || self.files.0.reaches(most, changed) {
+        if total == 0 || self.files.0.reaches(total, changed) {
             return Ok(());
         }
         let room = (room + self.files.1).min(self.left + self.files.1);
+        let (shelf, form) = (&self.shelf, self.form);
         let price = |shown: Shown| {
-            let text = self.shelf.text(shown, self.form);
-            count(&format!("\n{}\n{text}", self.form.heading(Part::Files)))
+            let text = shelf.text(shown, form);
+            count(&format!("\n{}\n{text}", form.heading(Part::Files)))
         };
+        let all = Shown { files: total, notes: changed };
+        let tokens = price(all)?;
         let mut best = self.files;
-        // By bisection, since most lists fit as a whole: the first that fits of the longest list, then of shorter ones.
-        let mut widest = |low: usize, high: usize, shown: &dyn Fn(usize) -> Shown| -> Result<bool> {
-            let (mut fits, mut too_many, mut step) = (low, high + 1, high);
-            while too_many > fits {
-                let tokens = price(shown(step))?;
-                if tokens <= room {
-                    (fits, best) = (step + 1, (shown(step), tokens));
-                } else {
-                    too_many = step;
-                }
-                step = fits + (too_many - fits) / 2;
+        if tokens <= room {
+            best = (all, tokens);
+        } else {
+            let names = |best: &mut (Shown, usize), most: usize| {
+                let notes = best.0.notes;
+                widest(best.0.files, most, room, &|files| Shown { files, notes }, &price, best)
+            };
+            let has_notes_first = wants_notes && self.size < ALL_NAMES;
+            names(&mut best, if has_notes_first { changed } else { total })?;
+            if wants_notes && best.0.files >= changed {
+                let files = best.0.files;
+                widest(best.0.notes, changed, room, &|notes| Shown { files, notes }, &price, &mut best)?;
+                names(&mut best, total)?;
             }
-            Ok(too_many > high)
-        };
-        let known = self.files.0;
-        let with_notes = |files| Shown { files, notes: changed };
-        let all_notes = known.notes == changed && known.files >= changed;
-        if all_notes || price(with_notes(changed))? <= room {
-            widest(changed.max(known.files), most, &with_notes)?;
-        } else if widest(known.files.min(changed), changed, &|files| Shown { files, notes: 0 })? {
-            widest(1, changed, &|notes| Shown { files: changed, notes })?;
         }
         self.left = (self.left + self.files.1).saturating_sub(best.1);
         self.files = best;
@@ -419,6 +432,28 @@ impl Page<'_> {
     }
 }
 
+/// The most of a list, above `known` and up to `most`, that fits into `room`, by bisection.
+fn widest(
+    known: usize,
+    most: usize,
+    room: usize,
+    shown: &dyn Fn(usize) -> Shown,
+    price: &dyn Fn(Shown) -> Result<usize>,
+    best: &mut (Shown, usize),
+) -> Result<()> {
+    let (mut fits, mut too_many) = (known, most + 1);
+    while too_many > fits + 1 {
+        let middle = fits + (too_many - fits) / 2;
+        let tokens = price(shown(middle))?;
+        if tokens <= room {
+            (fits, *best) = (middle, (shown(middle), tokens));
+        } else {
+            too_many = middle;
+        }
+    }
+    Ok(())
+}
+
 /// The longest cut of `text` that fits in its form, by bisection.
 fn longest_cut(
     text: &str,
@@ -447,7 +482,7 @@ mod tests {
 
     #[test]
     fn shares_follow_the_table() {
-        assert_eq!(share(Share::Request, 500), 80);
+        assert_eq!(share(Share::Request, 500), 100);
         assert_eq!(share(Share::Rules, 1_500), 335);
         assert_eq!(share(Share::Task, 8_000), 1_200);
         assert_eq!(share(Share::Open, 250), 20);

@@ -130,7 +130,8 @@ impl<'e> Shelf<'e> {
         }
         if !read.is_empty() {
             out.push_str(&format!("{READ}\n"));
-            match count.notes >= self.changed() && read.len() <= MAX_LINES {
+            let is_whole = count.notes >= self.changed() && left.is_empty();
+            match is_whole && read.len() <= MAX_LINES {
                 true => {
                     read.iter().for_each(|file| out.push_str(&format!("- {}\n", self.listed(&file.path))));
                 }

@@ -1,7 +1,7 @@
 //! The state: the last checks, what was changed after them, what others see, what is done and what was found.
 
 use super::checks::{MAX_PATHS, changed_since, checks, includes, note_of};
-use super::document::{CHANGED_SINCE, COMPLETED, LAST_COMMIT, command_text};
+use super::document::{CHANGED_SINCE, COMPLETED, LAST_COMMIT, SINCE_THEN, command_text};
 use super::form::Part;
 use super::item::{Item, Share, below_root, cited, item, preceded, spaced};
 use crate::evidence::commands::spelling::without_stderr_redirection;
@@ -80,7 +80,9 @@ pub(super) fn state(evidence: &Evidence) -> Vec<Item> {
     found.extend(evidence.last_state.iter().filter_map(|note| {
         let text =
             without_step(&note.text, evidence.last_step.as_ref().filter(|step| step.message == note.message));
-        (!text.is_empty()).then(|| said("Last said", &Note { text, ..note.clone() }, 30_000))
+        // "Acknowledged." says nothing.
+        (!text.is_empty() && (!text.is_ascii() || telling(&text).len() > 1))
+            .then(|| said("Last said", &Note { text, ..note.clone() }, 30_000))
     }));
     for (at, note) in evidence.context.iter().enumerate().rev() {
         let lead = spaced(&cited(evidence, note));
@@ -156,12 +158,48 @@ fn is_call(text: &str) -> bool {
 
 /// Whether a sentence only says that the checks pass, which the last check says with its result.
 fn is_check_report(text: &str) -> bool {
+    const CHECKS: [&str; 12] = [
+        "test",
+        "tests",
+        "suite",
+        "lint",
+        "linter",
+        "linting",
+        "build",
+        "builds",
+        "check",
+        "checks",
+        "formatting",
+        "compiles",
+    ];
+    const OTHERS: [&str; 22] = [
+        "all",
+        "the",
+        "unit",
+        "integration",
+        "pass",
+        "passes",
+        "passed",
+        "passing",
+        "now",
+        "still",
+        "clean",
+        "green",
+        "and",
+        "is",
+        "are",
+        "code",
+        "successfully",
+        "succeeds",
+        "succeeded",
+        "ok",
+        "whole",
+        "again",
+    ];
     let lower = text.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    lower.split_whitespace().count() <= 8
-        && has(&["test", "lint", "build", "check"])
-        && has(&["pass", "clean", "success", "green"])
-        && !has(&["`", "/", "fail"])
+    let words = || lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words().any(|word| CHECKS.contains(&word))
+        && words().all(|word| CHECKS.contains(&word) || OTHERS.contains(&word))
 }
 
 /// Completed tasks of one message as one note.
@@ -179,8 +217,10 @@ fn by_message<'e>(notes: impl Iterator<Item = &'e Note>) -> Vec<Note> {
 
 /// The last words of an agent that was at work, without the sentences that the next steps begin with.
 fn without_step(text: &str, step: Option<&Note>) -> String {
-    let quoted =
-        step.and_then(|step| step.text.strip_prefix('"')?.split_once("\" Then ")).map(|(quoted, _)| quoted);
+    let quoted = step.map(|step| {
+        let quote = step.text.strip_prefix('"').and_then(|text| text.split_once(SINCE_THEN));
+        quote.map_or(step.text.as_str(), |(quoted, _)| quoted)
+    });
     let Some(quoted) = quoted else { return text.to_owned() };
     let all: Vec<&str> = sentences(text).collect();
     let repeated = all.iter().rev().take_while(|said| quoted.contains(&one_line(said, usize::MAX))).last();

@@ -7,6 +7,7 @@ use crate::evidence::commands::spelling::without_stderr_redirection;
 use crate::evidence::read::calls::CallIntent;
 use crate::evidence::read::runs::Call;
 use crate::evidence::text::{cut_end, one_line, sentences};
+use crate::evidence::write::document::SINCE_THEN;
 use crate::evidence::{CommandKind, CommandStatus, FileOp, Note};
 
 /// Longest words and longest call that are shown.
@@ -15,7 +16,7 @@ const MAX_CALL_CHARS: usize = 120;
 /// Most calls that are shown, the last ones.
 const MAX_CALLS: usize = 4;
 
-/// The last step: `"Let me fix it." Then edited src/a.rs; $ make test → failed`. `said` is the last text of the agent,
+/// The last step: `"Let me fix it." Since then: edited src/a.rs; $ make test → failed`. `said` is the last text of the agent,
 /// `request` the message of the newest request.
 pub(in crate::evidence::read) fn last_step(
     calls: &[Call<'_>],
@@ -49,8 +50,10 @@ pub(in crate::evidence::read) fn last_step(
         .collect();
     let calls = calls.join("; ");
     let text = match said.map(|said| ending(&said.text)) {
-        Some(words) if !words.is_empty() && left_out > 0 => format!("\"{words}\" Then at last {calls}"),
-        Some(words) if !words.is_empty() => format!("\"{words}\" Then {calls}"),
+        Some(words) if !words.is_empty() && left_out > 0 => {
+            format!("\"{words}{SINCE_THEN}, at last: {calls}")
+        }
+        Some(words) if !words.is_empty() => format!("\"{words}{SINCE_THEN}: {calls}"),
         _ => calls,
     };
     Some(Note::new(said.map_or(newest, |said| said.message), text))
@@ -135,7 +138,10 @@ mod tests {
         let said = Note::new(5, "I see the issue. Let me fix it.");
         let step = last_step(&calls, Some(&said), Some(4)).expect("a step");
         assert_eq!(step.message, 5);
-        assert_eq!(step.text, "\"I see the issue. Let me fix it.\" Then edited a.rs (2 times); edited b.rs");
+        assert_eq!(
+            step.text,
+            "\"I see the issue. Let me fix it.\" Since then: edited a.rs (2 times); edited b.rs"
+        );
     }
 
     #[test]
