@@ -9,7 +9,7 @@ use crate::evidence::language::normal::normal;
 use crate::evidence::read::files::is_scratch;
 use crate::evidence::text::cut_middle;
 use crate::evidence::write::document::{
-    ASKED, ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, Section, command_text, error_text,
+    ASKED, ASKS, COMPLETED, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, Section, command_text, error_text,
 };
 use crate::evidence::write::ranking::{is_exploration, is_nod};
 use crate::evidence::{
@@ -138,7 +138,8 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<Fact> {
     let mut notes = |notes: &[Note], kind: FactKind, section: Section, worth: u32, percent: usize| {
         for note in notes {
             let text = short(&note.text);
-            let key = Key::together(&text, percent);
+            // A summary need not say that a task is done in this word.
+            let key = Key::together(text.strip_prefix(COMPLETED).unwrap_or(&text), percent);
             add(kind, section, format!("{}{text}", label_in_document(kind, &text)), note.message, worth, key);
         }
     };
