@@ -21,7 +21,15 @@ pub(in crate::evidence::read) struct Remark {
 /// The remarks of a text on files, in order.
 pub(in crate::evidence::read) fn remarks(text: &str) -> Vec<Remark> {
     let text = head_bytes(text, MAX_TEXT_BYTES);
-    text.lines().filter(|line| line.contains('.')).filter_map(remark).take(MAX_REPORTS).collect()
+    text.lines().filter(|line| may_name_a_file(line)).filter_map(remark).take(MAX_REPORTS).collect()
+}
+
+/// Whether a line has a point between two letters or digits, as most names of files have. Cheap: it is asked of every line.
+fn may_name_a_file(line: &str) -> bool {
+    let is_inner = |three: &[u8]| {
+        three[1] == b'.' && three[0].is_ascii_alphanumeric() && three[2].is_ascii_alphanumeric()
+    };
+    line.as_bytes().windows(3).any(is_inner)
 }
 
 fn remark(line: &str) -> Option<Remark> {
