@@ -272,11 +272,11 @@ pub struct Task {
 /// What was changed after a cause was stated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    /// Index of the message that states the cause.
-    pub message: usize,
+    /// The cause, one of the decisions.
+    pub cause: Note,
     /// The files changed up to the user's next request.
     pub paths: Vec<String>,
-    /// The check that passed after the changes.
+    /// The last check after the changes, if it passed.
     pub passed: Option<Note>,
 }
 

@@ -64,6 +64,7 @@ mod tests {
             ("make check", "pytest tests/test_a.py"),
             ("./gradlew build", "gradle compileKotlin"),
             ("./gradlew :app:testDebugUnitTest", "./gradlew :app:compileDebugKotlin"),
+            ("./gradlew --offline -x lint :app:test", "./gradlew :app:compileJava"),
             ("dotnet test Facturo.sln", "dotnet build -v q"),
             ("git push -u origin x", "git push"),
             ("curl -s http://127.0.0.1:8080/", "curl localhost:8080/health"),
@@ -104,6 +105,7 @@ mod tests {
             ("npm run test:unit", "npm test"),
             ("./gradlew :app:testDebugUnitTest", "./gradlew :app:connectedDebugAndroidTest"),
             ("./gradlew :app:testDebugUnitTest", "./gradlew :lib:compileDebugKotlin"),
+            ("./gradlew test --tests QueueTest", "./gradlew test"),
             ("./gradlew help --task :app:lintDebug", "./gradlew :app:lintDebug"),
         ] {
             assert!(!act(success).covers(&act(failure)), "{success} | {failure}");

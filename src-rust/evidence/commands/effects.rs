@@ -81,7 +81,11 @@ fn move_or_copy(operands: &[&Word], source: FileOp, all: &mut impl FnMut(FileOp,
                 let name = file.text.trim_end_matches('/').rsplit('/').next().unwrap_or("");
                 let text = format!("{}/{name}", folder.text.trim_end_matches('/'));
                 all(source, &[file]);
-                all(FileOp::Created, &[&Word { text, is_dynamic: file.is_dynamic || folder.is_dynamic }]);
+                // What is copied without an ending may be a folder.
+                if source == FileOp::Moved || name.contains('.') {
+                    let is_dynamic = file.is_dynamic || folder.is_dynamic;
+                    all(FileOp::Created, &[&Word { text, is_dynamic }]);
+                }
             }
         }
         [] => {}

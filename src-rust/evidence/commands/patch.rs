@@ -2,24 +2,29 @@
 
 use crate::evidence::FileOp;
 
+/// The file of a header line, and what the patch does to it: a move names the new path.
+fn header(line: &str) -> Option<(FileOp, &str)> {
+    const HEADERS: [(&str, FileOp); 4] = [
+        ("Update File:", FileOp::Edited),
+        ("Add File:", FileOp::Created),
+        ("Delete File:", FileOp::Deleted),
+        ("Move to:", FileOp::Moved),
+    ];
+    let header = line.trim().strip_prefix("*** ")?;
+    HEADERS.iter().find_map(|(lead, action)| Some((*action, header.strip_prefix(lead)?.trim())))
+}
+
 /// The files that a patch touches, in order.
 pub(in crate::evidence) fn files_of(patch: &str) -> Vec<(FileOp, String)> {
     let mut files: Vec<(FileOp, String)> = Vec::new();
-    for line in patch.lines() {
-        let Some(header) = line.trim_start().strip_prefix("*** ") else { continue };
-        let named = |prefix: &str| header.strip_prefix(prefix).map(|path| path.trim().to_owned());
-        if let Some(path) = named("Update File:") {
-            files.push((FileOp::Edited, path));
-        } else if let Some(path) = named("Add File:") {
-            files.push((FileOp::Created, path));
-        } else if let Some(path) = named("Delete File:") {
-            files.push((FileOp::Deleted, path));
-        } else if let Some(path) = named("Move to:") {
-            // The source of a move is the update directly before it.
-            if let Some(source) = files.last_mut() {
-                source.0 = FileOp::Moved;
+    for (action, path) in patch.lines().filter_map(header) {
+        match (action, files.last_mut()) {
+            (FileOp::Moved, source) => {
+                // The source of a move is the update directly before it.
+                source.into_iter().for_each(|source| source.0 = FileOp::Moved);
+                files.push((FileOp::Created, path.to_owned()));
             }
-            files.push((FileOp::Created, path));
+            _ => files.push((action, path.to_owned())),
         }
     }
     files
@@ -28,16 +33,19 @@ pub(in crate::evidence) fn files_of(patch: &str) -> Vec<(FileOp, String)> {
 /// The files that a patch writes, each with its lines: the new path of a file that it renames.
 pub(in crate::evidence) fn sections(patch: &str) -> Vec<(&str, &str)> {
     let mut found: Vec<(&str, usize, usize)> = Vec::new();
+    // Whether the lines belong to the last file found.
+    let mut is_open = false;
     let mut at = 0;
     for line in patch.split_inclusive('\n') {
         let end = at + line.len();
-        let header = line.trim().strip_prefix("*** ").unwrap_or("");
-        let named = ["Update File:", "Add File:"].iter().find_map(|lead| header.strip_prefix(lead));
-        match (named, header.strip_prefix("Move to:"), found.last_mut()) {
-            (Some(path), ..) => found.push((path.trim(), end, end)),
-            (_, Some(path), Some(last)) => *last = (path.trim(), end, end),
-            (_, _, Some(last)) if header.is_empty() && last.2 == at => last.2 = end,
-            _ => {}
+        match (header(line), found.last_mut()) {
+            (Some((FileOp::Edited | FileOp::Created, path)), _) => {
+                found.push((path, end, end));
+                is_open = true;
+            }
+            (Some((FileOp::Moved, path)), Some(last)) => *last = (path, end, end),
+            (None, Some(last)) if is_open && !line.starts_with("*** ") => last.2 = end,
+            _ => is_open = false,
         }
         at = end;
     }

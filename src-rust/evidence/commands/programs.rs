@@ -193,13 +193,25 @@ pub(super) fn acts_of(words: &[Word], root: &str) -> Vec<Act> {
     vec![other(program, &rest, &root)]
 }
 
+/// Options of Gradle with a value.
+const GRADLE_VALUES: [&str; 9] =
+    ["--tests", "-x", "--exclude-task", "-p", "--project-dir", "-b", "-I", "--init-script", "--task"];
+
 /// The tasks of a Gradle command: `:app:testDebugUnitTest` is the check `test` of the module `app`.
 fn gradle_tasks(arguments: &[&str], root: &str) -> Vec<Act> {
     let is_help = arguments.iter().any(|word| matches!(*word, "help" | "tasks" | "--version" | "--help"));
-    let (options, tasks): (Vec<&str>, Vec<&str>) = {
-        let at = arguments.iter().position(|word| word.starts_with('-')).unwrap_or(arguments.len());
-        (arguments[at..].to_vec(), arguments[..at].to_vec())
-    };
+    let (mut options, mut tasks) = (Vec::new(), Vec::new());
+    let mut words = arguments.iter().copied();
+    while let Some(word) = words.next() {
+        match word.starts_with('-') {
+            true => {
+                options.push(word);
+                let value = GRADLE_VALUES.contains(&word).then(|| words.next()).flatten();
+                options.extend(value);
+            }
+            false => tasks.push(word),
+        }
+    }
     let task = |path: &&str| {
         let (module, name) = path.rsplit_once(':').unwrap_or(("", path));
         let stem = name.split(|c: char| c.is_ascii_uppercase()).next().unwrap_or(name);

@@ -4,6 +4,8 @@
 //! command substitution and here-documents. Every byte is consumed once, and nesting is bounded.
 
 /// Deepest nesting of subshells and substitutions; deeper ones are read as plain words.
+use std::ops::Range;
+
 const MAX_NESTING: usize = 16;
 
 /// A word after quotes are removed.
@@ -48,9 +50,24 @@ pub(super) struct Simple {
 
 /// The simple commands of a command line, including those of subshells and substitutions.
 pub(super) fn simple_commands(line: &str) -> Vec<Simple> {
-    let mut lexer = Lexer { source: line.as_bytes(), at: 0, commands: Vec::new(), here_ends: Vec::new() };
+    read(line).commands
+}
+
+/// Where the here-documents of a command line stand, their last lines included; those without an end are left out.
+pub(super) fn here_documents(line: &str) -> Vec<Range<usize>> {
+    read(line).here_documents
+}
+
+fn read(line: &str) -> Lexer<'_> {
+    let mut lexer = Lexer {
+        source: line.as_bytes(),
+        at: 0,
+        commands: Vec::new(),
+        here_ends: Vec::new(),
+        here_documents: Vec::new(),
+    };
     lexer.list(false, 0);
-    lexer.commands
+    lexer
 }
 
 struct Lexer<'s> {
@@ -59,6 +76,7 @@ struct Lexer<'s> {
     commands: Vec<Simple>,
     /// Ends of the here-documents that begin at the next line.
     here_ends: Vec<Vec<u8>>,
+    here_documents: Vec<Range<usize>>,
 }
 
 impl Lexer<'_> {
@@ -184,12 +202,15 @@ impl Lexer<'_> {
 
     fn skip_here_documents(&mut self) {
         for end in std::mem::take(&mut self.here_ends) {
+            let begin = self.at;
             while self.at < self.source.len() {
                 let start = self.at;
                 self.skip_until(b'\n');
                 let line = &self.source[start..self.at];
+                let line_end = self.at;
                 self.at += 1;
                 if line.trim_ascii() == end.as_slice() {
+                    self.here_documents.push(begin..line_end);
                     break;
                 }
             }

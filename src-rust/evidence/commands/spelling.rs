@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::shell_lexer::Word;
+use super::shell_lexer::{Word, here_documents};
 
 /// A command without the redirection of its errors into its output, which changes nothing.
 pub(in crate::evidence) fn without_stderr_redirection(command: &str) -> String {
@@ -217,37 +217,29 @@ fn script<'w>(name: &'w str, mut rest: Vec<&'w str>) -> Vec<&'w str> {
     }
 }
 
-/// A command with the first line of each here-document in place of its whole text: `git commit -m "fix: the title …"`.
+/// A command with the first line of each here-document in place of its text: `git commit -m "fix: the title …"`.
 pub(in crate::evidence) fn without_heredocs(command: &str) -> Cow<'_, str> {
     if !command.contains("<<") || !command.contains('\n') {
         return Cow::Borrowed(command);
     }
-    let mut out = String::with_capacity(command.len());
-    let mut lines = command.split_inclusive('\n');
-    while let Some(line) = lines.next() {
-        let delimiter = line.split_once("<<").map(|(_, rest)| {
-            let rest = rest.trim_start_matches(['-', '<']).trim_start().trim_start_matches(['\'', '"', '\\']);
-            rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or("")
-        });
-        let Some(delimiter) = delimiter.filter(|delimiter| !delimiter.is_empty()) else {
-            out.push_str(line);
-            continue;
-        };
-        let first = lines.next().unwrap_or("").trim();
-        let is_closed = first == delimiter || lines.by_ref().any(|line| line.trim() == delimiter);
-        match line.split_once("\"$(cat <<") {
-            // The text of an argument: what closes it stands on the next line.
-            Some((before, _)) => {
+    let (mut out, mut from) = (String::with_capacity(command.len()), 0);
+    for body in here_documents(command) {
+        let before = command[from..body.start].trim_end();
+        let first = command[body.clone()].lines().next().unwrap_or("").trim();
+        let after = command[body.end..].trim_start();
+        // The document is the text of an argument, which ends with the substitution.
+        match (before.rsplit_once("\"$(cat <<"), after.strip_prefix(")\"")) {
+            (Some((before, _)), Some(after)) => {
                 out.push_str(&format!("{before}\"{} …\"", first.trim_start_matches(['#', ' '])));
-                let rest = lines.next().unwrap_or("").trim_start();
-                out.push_str(rest.strip_prefix(")\"").unwrap_or(rest));
+                from = command.len() - after.len();
             }
-            None => out.push_str(&format!("{} {first} …\n", line.trim_end())),
-        }
-        if !is_closed {
-            break;
+            _ => {
+                out.push_str(&format!("{before} {first} …"));
+                from = body.end;
+            }
         }
     }
+    out.push_str(&command[from..]);
     Cow::Owned(out)
 }
 
@@ -286,7 +278,8 @@ mod tests {
         assert_eq!(without_heredocs(commit), "git add a && git commit -m \"fix: the title …\" && git push");
         let script = "python - <<'PY'\nimport os\nprint(1)\nPY\nmake";
         assert_eq!(without_heredocs(script), "python - <<'PY' import os …\nmake");
-        assert_eq!(without_heredocs("a <<EOF\nnever closed"), "a <<EOF never closed …\n");
-        assert_eq!(without_heredocs("echo $((1 << 2))"), "echo $((1 << 2))");
+        for other in ["a <<EOF\nnever closed", "echo $((1 << 2))\nmake", "cat <<< 'hello'\nmake test"] {
+            assert_eq!(without_heredocs(other), other);
+        }
     }
 }

@@ -8,6 +8,7 @@ mod languages;
 mod matcher;
 pub(super) mod named;
 pub(super) mod normal;
+pub(super) mod plan_rules;
 pub(super) mod prose;
 pub(super) mod statements;
 pub(super) mod steps;

@@ -13,15 +13,16 @@ const MAX_PATHS: usize = 3;
 /// What was changed after each cause up to the user's next request, and whether a check passed since.
 pub(super) fn repairs(calls: &[Call<'_>], found: &Evidence, causes: &[Note]) -> Vec<Repair> {
     let newest = &causes[causes.len().saturating_sub(MAX_CAUSES)..];
-    newest.iter().filter_map(|cause| repair(calls, found, cause.message)).collect()
+    newest.iter().filter_map(|cause| repair(calls, found, cause)).collect()
 }
 
-fn repair(calls: &[Call<'_>], found: &Evidence, message: usize) -> Option<Repair> {
+fn repair(calls: &[Call<'_>], found: &Evidence, cause: &Note) -> Option<Repair> {
+    let message = cause.message;
     let requested = found.requests.iter().map(|note| note.message).filter(|at| *at > message).min();
     let until = requested.unwrap_or(usize::MAX);
     let from = calls.partition_point(|call| call.message < message);
     let after = calls[from..].iter().take_while(|call| call.message < until);
-    let mut repair = Repair { message, paths: Vec::new(), passed: None };
+    let mut repair = Repair { cause: cause.clone(), paths: Vec::new(), passed: None };
     for call in after {
         for path in changed_by(call) {
             repair.passed = None;
@@ -29,8 +30,8 @@ fn repair(calls: &[Call<'_>], found: &Evidence, message: usize) -> Option<Repair
                 repair.paths.push(path.clone());
             }
         }
-        if passes(call) && !repair.paths.is_empty() {
-            repair.passed = Some(Note::new(call.message, ""));
+        if is_check(call) && !repair.paths.is_empty() {
+            repair.passed = passes(call).then(|| Note::new(call.message, ""));
         }
     }
     (!repair.paths.is_empty()).then_some(repair)
@@ -49,16 +50,20 @@ fn changed_by<'c>(call: &'c Call<'_>) -> impl Iterator<Item = &'c String> {
     changes.map(|(_, path)| path)
 }
 
+fn is_check(call: &Call<'_>) -> bool {
+    matches!(&call.intent, CallIntent::Shell { about, .. } if about.kind >= CommandKind::Check)
+}
+
 /// Whether a call is a check that passed.
 fn passes(call: &Call<'_>) -> bool {
-    matches!(&call.intent, CallIntent::Shell { about, .. } if about.kind >= CommandKind::Check)
-        && call.status.outcome == CommandStatus::Succeeded
+    is_check(call) && call.status.outcome == CommandStatus::Succeeded
 }
 
 /// Whether a call is a commit that was made.
 pub(super) fn is_commit(call: &Call<'_>) -> bool {
-    matches!(&call.intent, CallIntent::Shell { command, .. } if command.contains("git commit"))
-        && call.status.outcome == CommandStatus::Succeeded
+    let commits = matches!(&call.intent, CallIntent::Shell { about, .. }
+        if about.acts.iter().any(|act| act.name == "git commit"));
+    commits && call.status.outcome == CommandStatus::Succeeded
 }
 
 /// The name and the title of a commit, by its output.
@@ -138,9 +143,19 @@ mod tests {
         let found = repairs(&work(), &found, &causes);
         let expected = [(2, "/r/a.go", Some(5)), (10, "/r/b.go", None)];
         let said = found.iter().map(|repair| {
-            (repair.message, repair.paths[0].as_str(), repair.passed.as_ref().map(|note| note.message))
+            (repair.cause.message, repair.paths[0].as_str(), repair.passed.as_ref().map(|note| note.message))
         });
         assert!(said.eq(expected));
+    }
+
+    #[test]
+    fn a_check_that_fails_later_takes_back_that_one_passed() {
+        let failed = ResultStatus { outcome: CommandStatus::Failed(Some(1)), detail: None };
+        let mut calls = work();
+        calls.truncate(2);
+        calls.push(ok(6, "Bash", r#"{"command":"go vet ./..."}"#).with(failed, 7));
+        let found = repairs(&calls, &Evidence::default(), &[Note::new(2, "the cause")]);
+        assert_eq!(found[0].passed, None);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! What users and agents say: requests, answers, rules; decisions, causes, steps. And what earlier summaries say.
 
-use std::borrow::Cow;
-
 use super::calls::CallIntent;
 use super::collect::{Collector, note, push};
 use super::files::reports::remarks;
@@ -15,6 +13,7 @@ use crate::evidence::language::corrections;
 use crate::evidence::language::cues::{self, CuedSentence};
 use crate::evidence::language::labels;
 use crate::evidence::language::normal::folded;
+use crate::evidence::language::plan_rules::{rules_in, rules_of_plan};
 use crate::evidence::language::statements::{self, Statement};
 use crate::evidence::language::steps::{self, item_of, overlaps, paths_in, plan_steps, telling};
 use crate::evidence::language::table::{is_approval, is_courtesy};
@@ -452,42 +451,6 @@ impl Collector<'_> {
         for line in prose.lines().filter(|line| line.trim_start().starts_with("- [ ]")) {
             item_of(line).into_iter().for_each(|step| self.pending.earlier(i, None, &step.text, false));
         }
-    }
-}
-
-/// The lines of a plan that may be rules: those under a heading of rules or checks, and before the first heading if
-/// `with_lead`. Rows of a table are none.
-fn rules_of_plan(plan: &str, with_lead: bool) -> impl Iterator<Item = &str> {
-    const HEADINGS: [&str; 10] = [
-        "verif",
-        "constraint",
-        "rule",
-        "test",
-        "note",
-        "non-goal",
-        "out of scope",
-        "acceptance",
-        "requirement",
-        "must",
-    ];
-    let mut is_wanted = with_lead;
-    plan.lines().filter(move |line| {
-        if line.starts_with('#') {
-            let lower = folded(line);
-            is_wanted = HEADINGS.iter().any(|word| lower.contains(word));
-            return false;
-        }
-        is_wanted && !line.starts_with('|')
-    })
-}
-
-/// What of the user's words may be rules: all of it, but of a plan only what [`rules_of_plan`] names.
-fn rules_in(words: &str) -> Cow<'_, str> {
-    let opening = folded(head_bytes(words, 200));
-    let opens_plan = opening.lines().take(3).any(|line| line.contains("plan")) && words.contains("\n#");
-    match opens_plan {
-        true => rules_of_plan(words, true).collect::<Vec<_>>().join("\n").into(),
-        false => words.into(),
     }
 }
 

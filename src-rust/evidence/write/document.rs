@@ -93,9 +93,9 @@ pub(super) const LAST_COMMIT: &str = "Last commit";
 pub(super) const CHANGED_SINCE: &str = "; changed since: ";
 /// What stands between the last words of the agent and the calls after them.
 pub(in crate::evidence) const SINCE_THEN: &str = "\" Since then";
-/// What is left when all changes are checked.
+/// The last step when the checks passed after all changes.
 pub(super) const REPORT_IS_LEFT: &str =
-    "What is left: the report to the user; the changes passed the last check";
+    "Remaining: the report to the user; the changes passed the last check";
 /// A check to run again since files were changed after it.
 pub(super) const CHECK_AGAIN: &str = "Check the changes: ";
 pub(in crate::evidence) const CORRECTION: &str = "Correction: ";

@@ -5,6 +5,7 @@ mod constraints;
 pub(super) mod document;
 pub(super) mod form;
 mod item;
+mod labels;
 mod page;
 pub(super) mod parse;
 pub(super) mod ranking;

@@ -1,6 +1,6 @@
 //! The sections of the page, and what is said in each.
 //!
-//! Candidates of a section are ordered by value; `budget` takes as many as have room. Their place is their position in
+//! Candidates of a section are ordered by value; `render` takes as many as have room. Their place is their position in
 //! the section.
 
 use std::collections::HashSet;
@@ -22,6 +22,8 @@ use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, NameKind
 const MAX_STEPS: usize = 60;
 /// Most decisions on the current request that come before the rules.
 const MAX_CURRENT: usize = 1;
+/// Most words of the label of a question, its citation included.
+const MAX_LABEL_WORDS: usize = 6;
 
 /// All candidates, the most valuable of each share first.
 pub(super) fn candidates(evidence: &Evidence) -> Vec<Item> {
@@ -141,17 +143,18 @@ fn rules(evidence: &Evidence) -> Vec<Item> {
 fn labelled_answer(text: &str) -> Option<String> {
     let (question, answer) = text.split_once(" → \"")?;
     let (label, asked) = question.split_once(": ")?;
-    asked.ends_with('?').then(|| format!("{label} → \"{answer}"))
+    let is_label = label.split(' ').count() <= MAX_LABEL_WORDS;
+    (is_label && asked.ends_with('?')).then(|| format!("{label} → \"{answer}"))
 }
 
-/// What was done about a cause: ` → changed a.go, b.go; checked [9]`.
+/// What was done about a cause: ` → changed a.go, b.go; a check passed [9]`.
 fn repaired(evidence: &Evidence, cause: &Note) -> String {
-    let Some(repair) = evidence.repairs.iter().find(|repair| repair.message == cause.message) else {
+    let Some(repair) = evidence.repairs.iter().find(|repair| repair.cause == *cause) else {
         return String::new();
     };
     let checked = match &repair.passed {
         Some(check) => format!("a check passed{}", preceded(&cited(evidence, check))),
-        None => "not checked since".to_owned(),
+        None => "no check passed since".to_owned(),
     };
     let paths: Vec<&str> = repair.paths.iter().map(|path| below_root(evidence, path)).collect();
     format!(" → changed {}; {checked}", paths.join(", "))

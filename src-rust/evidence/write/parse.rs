@@ -9,6 +9,7 @@ use super::document::{
     ASKED, ASKS, CHANGED_SINCE, CHECK_AGAIN, CORRECTION, CREATED, DELETED, GO_ON, IDENTIFIER, LAST_AT,
     LAST_COMMIT, LAST_REPORT, LAST_STATE, LINES, MOVED, NUMBER, REPORT_IS_LEFT, ROOT,
 };
+use super::labels::{labelled, note_of, unquoted};
 use super::shelf::{ROOT_LABEL, files_of};
 use crate::evidence::commands::shell;
 use crate::evidence::language::corrections;
@@ -98,39 +99,6 @@ fn without_bullet(line: &str) -> &str {
     }
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     line[digits..].strip_prefix(". ").filter(|_| digits > 0).unwrap_or(line)
-}
-
-/// A note of an item: its number and its text without quotation marks.
-fn note_of(message: usize, item: &str) -> Note {
-    let (number, text) = numbered(item);
-    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).filter(|_| number.is_some());
-    Note { number, ..Note::new(message, inner.unwrap_or(text)) }
-}
-
-/// The number of `[7] …`.
-fn numbered(item: &str) -> (Option<usize>, &str) {
-    let read = || {
-        let (number, rest) = item.strip_prefix('[')?.split_once("] ")?;
-        Some((number.parse().ok()?, rest))
-    };
-    match read() {
-        Some((number, rest)) => (Some(number), rest),
-        None => (None, item),
-    }
-}
-
-/// What follows a label with the number of a message: `Last check [7]: …`.
-fn labelled<'i>(item: &'i str, label: &str) -> Option<(Option<usize>, &'i str)> {
-    let rest = item.strip_prefix(label)?;
-    if let Some(text) = rest.strip_prefix(": ") {
-        return Some((None, text));
-    }
-    let (number, text) = rest.strip_prefix(" [")?.split_once("]: ")?;
-    Some((Some(number.parse().ok()?), text))
-}
-
-fn unquoted(text: &str) -> &str {
-    text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
 }
 
 fn from_items(items: Vec<(Under, String)>, message: usize) -> Evidence {
@@ -303,7 +271,7 @@ fn next(found: &mut Evidence, text: &str, message: usize) {
     } else if text.starts_with(ASKED) {
         found.next_steps.push(Note::new(message, text));
     } else if text.starts_with(CHECK_AGAIN) || text.starts_with(REPORT_IS_LEFT) {
-        // Said anew, by what is known then.
+        // Derived again when the summary is written.
     } else if let Some(text) = text.strip_prefix("In progress: ") {
         found.steps.push(step(None, text, true));
     } else if let Some(text) = text.strip_prefix("Blocked: ") {

@@ -1,8 +1,8 @@
 //! Writes the page within a budget.
 //!
-//! Every section has a share of the budget. In a first pass each takes whole items within its share; in a second pass what
-//! is left goes to the sections in the order of their value, first to items that were shortened. The counter may be slow
-//! (a callable of the user), so the number of calls is bounded: one for an item that enters, a few for one that is
+//! Every section has a share of the budget. In a first pass each takes items within its share. A second pass distributes
+//! the unused tokens in the order of value: first to items that fit whole, then to shortened ones. The counter may be
+//! slow (a callable of the user), so the number of calls is bounded: one for an item that enters, a few for one that is
 //! shortened, none for the long tail.
 
 use std::cell::Cell;
@@ -28,16 +28,10 @@ const SHARES: [(Share, [usize; 4]); 9] = [
     (Share::Names, [15, 20, 50, 150]),
 ];
 const SIZES: [usize; 4] = [500, 1_000, 2_000, 4_000];
-/// The order in which what is left is given away: first to what becomes whole by it.
+/// The second pass begins with items that fit whole.
 const WHOLE: [Share; 7] =
     [Share::Request, Share::Task, Share::Rules, Share::Earlier, Share::Next, Share::Open, Share::State];
-/// The parts of a page, one in so many, that earlier requests have before the next steps, and files before the state is
-/// whole.
-const EARLIER: usize = 10;
-const FILES: usize = 4;
-/// From this size on, a page names all files before it says what was done to some.
-const ALL_NAMES: usize = 2_000;
-/// Then to what stays shortened, and to what is good to have.
+/// It goes on with shortened items, and with sections that a page can lack.
 const REST: [Share; 11] = [
     Share::Request,
     Share::Task,
@@ -51,6 +45,12 @@ const REST: [Share; 11] = [
     Share::Names,
     Share::Background,
 ];
+/// Earlier requests take at most a tenth of the page before the next steps are complete.
+const EARLIER_DIVISOR: usize = 10;
+/// Files take at most a quarter of the page before the state is complete.
+const FILES_DIVISOR: usize = 4;
+/// A page of this size names all files before it describes the changes of some.
+const ALL_NAMES_TOKENS: usize = 2_000;
 /// Consecutive items of a section that do not fit before the rest is skipped.
 const MAX_MISFITS: usize = 5;
 /// Most items of a section that are priced.
@@ -92,6 +92,7 @@ struct Page<'e> {
     /// Files shown, with the price of their section.
     files: (Shown, usize),
     opened: Vec<Part>,
+    /// Tokens of the budget, and those not yet used.
     size: usize,
     left: usize,
     /// The price of each item as a whole, once known: an item is tried in several passes.
@@ -209,16 +210,16 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Gives away what is left.
+    /// Distributes the unused tokens.
     fn second_pass(&mut self, count: Count<'_>) -> Result<()> {
         for (order, may_cut) in [(&WHOLE[..], false), (&REST[..], true)] {
             for of in order {
                 if *of == Share::State && !may_cut {
-                    self.fill_files(self.left.min(self.size / FILES), true, count)?;
+                    self.fill_files(self.left.min(self.size / FILES_DIVISOR), true, count)?;
                 }
                 self.grow(*of, may_cut, count)?;
                 let is_limited = *of == Share::Earlier && !may_cut;
-                let room = if is_limited { self.left.min(self.size / EARLIER) } else { self.left };
+                let room = if is_limited { self.left.min(self.size / EARLIER_DIVISOR) } else { self.left };
                 self.fill(*of, room, may_cut, count)?;
             }
         }
@@ -275,16 +276,16 @@ impl Page<'_> {
         if tokens <= room {
             return Ok(Some(Taken { item: at, text, tokens, is_cut: false }));
         }
-        if let Some(short) = item.short.as_ref().filter(|_| may_cut) {
-            let tokens = count(&item.part.item(short))?;
+        let base = item.short.as_ref().unwrap_or(&item.text);
+        if may_cut && item.short.is_some() {
+            tokens = count(&item.part.item(base))?;
             if tokens <= room {
-                return Ok(Some(Taken { item: at, text: short.clone(), tokens, is_cut: true }));
+                return Ok(Some(Taken { item: at, text: base.clone(), tokens, is_cut: true }));
             }
         }
         if !may_cut || !item.may_shorten || room < MIN_ITEM_TOKENS {
             return Ok(None);
         }
-        let base = item.short.as_ref().unwrap_or(&item.text);
         let mut chars = base.chars().count();
         for _ in 0..MAX_CUTS {
             chars = (chars * room / tokens.max(1)).min(chars * 9 / 10);
@@ -298,7 +299,7 @@ impl Page<'_> {
         Ok(None)
     }
 
-    /// Makes shortened items of a share longer with what is left: whole unless `may_cut`.
+    /// Replaces shortened items of a share by longer ones, as far as there is room: by whole ones unless `may_cut`.
     fn grow(&mut self, of: Share, may_cut: bool, count: Count<'_>) -> Result<()> {
         for at in 0..self.taken.len() {
             if !self.taken[at].is_cut || self.items[self.taken[at].item].share != of {
@@ -319,7 +320,7 @@ impl Page<'_> {
     /// With `wants_notes` the notes of the changed files come before the names of read ones.
     fn fill_files(&mut self, room: usize, wants_notes: bool, count: Count<'_>) -> Result<()> {
         let (total, changed) = (self.shelf.len(), self.shelf.changed());
-        if total == 0 || self.files.0.reaches(total, changed) {
+        if total == 0 || self.files.0.is_complete(total, changed) {
             return Ok(());
         }
         let room = (room + self.files.1).min(self.left + self.files.1);
@@ -338,11 +339,13 @@ impl Page<'_> {
                 let notes = best.0.notes;
                 widest(best.0.files, most, room, &|files| Shown { files, notes }, &price, best)
             };
-            let has_notes_first = wants_notes && self.size < ALL_NAMES;
+            let has_notes_first = wants_notes && self.size < ALL_NAMES_TOKENS;
             names(&mut best, if has_notes_first { changed } else { total })?;
             if wants_notes && best.0.files >= changed {
                 let files = best.0.files;
                 widest(best.0.notes, changed, room, &|notes| Shown { files, notes }, &price, &mut best)?;
+            }
+            if has_notes_first {
                 names(&mut best, total)?;
             }
         }

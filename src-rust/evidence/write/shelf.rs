@@ -29,9 +29,9 @@ impl Shown {
         self.files == 0
     }
 
-    /// Whether `most` files are shown, and the notes of all `changed` ones.
-    pub(super) fn reaches(self, most: usize, changed: usize) -> bool {
-        self.files >= most && self.notes >= changed
+    /// Whether all files are named, and all changed ones described.
+    pub(super) fn is_complete(self, total: usize, changed: usize) -> bool {
+        self.files >= total && self.notes >= changed
     }
 
     pub(super) fn half(self) -> Self {

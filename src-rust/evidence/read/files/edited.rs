@@ -60,6 +60,7 @@ impl Change {
 
     /// The change that a patch makes, from its lines.
     pub(in crate::evidence::read) fn of_patch(lines: &str, path: &str) -> Change {
+        let lines = head_bytes(lines, 2 * MAX_TEXT_BYTES);
         let side = |mark: char, other: char| -> String {
             let kept = lines.lines().filter(|line| !line.starts_with(other));
             kept.map(|line| line.strip_prefix(mark).or_else(|| line.strip_prefix(' ')).unwrap_or(line))
@@ -158,8 +159,10 @@ pub(in crate::evidence::read) fn change_of<N: Node>(node: &N, path: &str) -> Cha
     change
 }
 
+/// The beginning of a text among the arguments, as much as is read.
 fn text_member<N: Node>(members: &[(String, N)], key: &str) -> Option<String> {
-    members.iter().find(|(known, _)| known == key)?.1.with_text(|text, _| text.to_owned())
+    let (_, value) = members.iter().find(|(known, _)| known == key)?;
+    value.with_text(|text, _| head_bytes(text, MAX_TEXT_BYTES).to_owned())
 }
 
 fn push_new(names: &mut Vec<String>, name: &str, most: usize) {
@@ -186,7 +189,7 @@ fn declared(line: &str) -> Option<&str> {
     const MODIFIERS: [&str; 16] = [
         "pub",
         "pub(crate)",
-        "pub(in crate::evidence::read)",
+        "pub(super)",
         "export",
         "default",
         "async",
@@ -300,6 +303,7 @@ mod tests {
         for (line, name) in [
             ("func (c *Agent) InstallHooks(force bool) (int, error) {", Some("InstallHooks")),
             ("    pub(crate) async fn read(path: &str) -> Tape {", Some("read")),
+            ("pub(super) fn seek(&mut self) {", Some("seek")),
             ("  def total(self, rows):", Some("total")),
             ("class Invoice(Base):", Some("Invoice")),
             ("type State struct {", Some("State")),

@@ -13,6 +13,8 @@ use crate::evidence::{FileOp, FileTouched, lines};
 
 /// Most files kept: agents touch hundreds; more come from generated lists.
 const MAX_FILES: usize = 5_000;
+/// Most files of one name among which the end of a path is sought.
+const MAX_NAMESAKES: usize = 64;
 /// Most remarks of a report on one file.
 const MAX_REMARKS: usize = 3;
 /// Longest path; anything longer is not a path.
@@ -23,6 +25,8 @@ const MAX_PATH_BYTES: usize = 1_000;
 pub(in crate::evidence) struct Files {
     files: Vec<FileTouched>,
     by_path: HashMap<String, usize>,
+    /// By file name, without the folder.
+    by_name: HashMap<String, Vec<usize>>,
     /// What was done to each file.
     done: Vec<Done>,
 }
@@ -78,6 +82,8 @@ impl Files {
                 };
                 self.files.push(file);
                 self.done.push(Done::default());
+                let name = file_name(&path).to_owned();
+                self.by_name.entry(name).or_default().push(self.files.len() - 1);
                 self.by_path.insert(path, self.files.len() - 1);
                 self.files.len() - 1
             }
@@ -124,12 +130,7 @@ impl Files {
     pub(super) fn report(&mut self, remarks: &[Remark]) {
         let mut reported: Vec<usize> = Vec::new();
         for remark in remarks {
-            let end = format!("/{}", remark.path.trim_start_matches("./"));
-            let is_meant = |file: &FileTouched| {
-                file.changed_in.is_some() && (file.path == end[1..] || file.path.ends_with(&end))
-            };
-            let mut meant = (0..self.files.len()).filter(|at| is_meant(&self.files[*at]));
-            let (Some(at), None) = (meant.next(), meant.next()) else { continue };
+            let Some(at) = self.changed_file(remark.path.trim_start_matches("./")) else { continue };
             if !reported.contains(&at) {
                 reported.push(at);
                 self.done[at] = Done::default();
@@ -138,6 +139,20 @@ impl Files {
                 self.done[at].reported.push(remark.text.clone());
             }
         }
+    }
+
+    /// The one changed file that a path means: its whole path, or the end of it.
+    fn changed_file(&self, path: &str) -> Option<usize> {
+        let is_changed = |at: &usize| self.files[*at].changed_in.is_some();
+        if let Some(at) = self.by_path.get(path).copied().filter(is_changed) {
+            return Some(at);
+        }
+        let namesakes = self.by_name.get(file_name(path)).filter(|files| files.len() <= MAX_NAMESAKES)?;
+        let end = format!("/{path}");
+        let mut meant =
+            namesakes.iter().copied().filter(|at| is_changed(at) && self.files[*at].path.ends_with(&end));
+        let only = meant.next()?;
+        meant.next().is_none().then_some(only)
     }
 
     /// Notes the new name of a known file.
@@ -284,6 +299,22 @@ mod tests {
             [("/r/src/a.rs", &[FileOp::Read, FileOp::Edited][..]), ("b.rs", &[FileOp::Searched][..])]
         );
         assert_eq!((files[0].times, files[0].last_message), (3, 3));
+    }
+
+    #[test]
+    fn a_report_is_on_the_one_changed_file_that_a_path_ends() {
+        let mut files = Files::default();
+        files.touch(1, FileOp::Edited, "/r/a/mod.rs");
+        files.touch(2, FileOp::Edited, "/r/b/mod.rs");
+        files.touch(3, FileOp::Read, "/r/c/lib.rs");
+        let said = |path: &str, text: &str| Remark { path: path.to_owned(), text: text.to_owned() };
+        files.report(&[
+            said("a/mod.rs", "reads rows"),
+            said("mod.rs", "which one?"),
+            said("lib.rs", "not changed"),
+        ]);
+        let notes: Vec<Option<String>> = files.finish().into_iter().map(|file| file.note).collect();
+        assert_eq!(notes, [Some("reads rows".to_owned()), None, None]);
     }
 
     #[test]
