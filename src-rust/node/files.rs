@@ -151,7 +151,8 @@ impl Search<'_> {
                 return None;
             }
             let is_stated = stated.sort().is_some_and(|sort| sort != Sort::Text);
-            let is_file = (is_data(text) && (is_url || is_stated)) || Media::is_recognised(text);
+            // The first bytes settle most files; `is_data` reads all of them.
+            let is_file = Media::is_recognised(text) || ((is_url || is_stated) && is_data(text));
             is_file.then(|| Media::of_data(text, stated.sort(), stated.detail))
         });
         let Some(medium) = medium.flatten() else { return false };

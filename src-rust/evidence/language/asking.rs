@@ -10,6 +10,10 @@ const MIN_QUESTION_CHARS: usize = 60;
 const MAX_QUESTION_CHARS: usize = 320;
 /// Sentences after a question that may still belong to it.
 const MAX_AFTER: usize = 3;
+/// Longest text that may be a mere remark.
+const MAX_REMARK_BYTES: usize = 240;
+/// Longest word in -ing that is no verb: "thing", "bring", "string".
+const MIN_GERUND_BYTES: usize = 6;
 /// Most options of a question.
 const MAX_OPTIONS: usize = 20;
 
@@ -23,6 +27,26 @@ pub(in crate::evidence) struct UserQuestion {
 
 pub(in crate::evidence) fn is_question(sentence: &str) -> bool {
     sentence.ends_with(['?', '？', '吗', '呢']) || sentence.ends_with("か。") || sentence.ends_with("?**")
+}
+
+/// Whether a text of a few sentences only tells how things are, in English: "The deploy finished and the checks passed."
+pub(in crate::evidence) fn is_remark(text: &str) -> bool {
+    const OPENINGS: [&str; 14] =
+        ["the", "a", "an", "we", "our", "it", "there", "this", "that", "these", "i", "they", "notes", "fyi"];
+    const ASKS: [&str; 22] = [
+        "please", "can", "could", "would", "will", "need", "needs", "want", "lets", "should", "must", "fix",
+        "fails", "fail", "failing", "failed", "broken", "error", "errors", "bug", "wrong", "missing",
+    ];
+    let opens = |sentence: &str| {
+        let lower = sentence.to_lowercase();
+        let first = lower.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
+        OPENINGS.contains(&first) || (first.len() > MIN_GERUND_BYTES && first.ends_with("ing"))
+    };
+    let lower = text.to_lowercase().replace('\'', "");
+    text.is_ascii()
+        && text.len() <= MAX_REMARK_BYTES
+        && sentences(text).all(|sentence| opens(sentence) && !is_question(sentence))
+        && !ASKS.iter().any(|ask| has_word(&lower, ask))
 }
 
 /// The question that a text ends with. O(1): only its end is read.

@@ -44,6 +44,9 @@ pub fn extract(source: &dyn MessageSource, structure: &Structure, indices: &[usi
     for &i in indices.iter().filter(|&&i| i < structure.len()) {
         collector.message(i);
     }
+    if let Some(last) = indices.last() {
+        collector.end_of_turn(last + 1);
+    }
     let mut found = collector.finish();
     found.overview = overview(source, structure.len(), indices);
     found.message_numbers = MessageNumbers::of(source, structure.len());
@@ -79,6 +82,8 @@ pub(super) struct Collector<'t> {
     pub(super) names: Names,
     /// The last question of the agent, if the user has not answered it.
     pub(super) asked: Option<UserQuestion>,
+    /// The message of the agent that only acknowledged the words before it, if it has done nothing since.
+    pub(super) acknowledged: Option<usize>,
     /// Causes that the agent stated, as indices of decisions, since the last check.
     pub(super) causes: Vec<usize>,
     /// The folder of the shell, if a command changed it.
@@ -107,6 +112,7 @@ impl<'t> Collector<'t> {
             lookups: Lookups::default(),
             names: Names::default(),
             asked: None,
+            acknowledged: None,
             causes: Vec::new(),
             folder: String::new(),
             folders: HashMap::new(),
@@ -153,6 +159,22 @@ impl<'t> Collector<'t> {
                 _ => {}
             }
         }
+    }
+
+    /// Reads of the kept messages, from `next` on, only whether the agent just acknowledged the words before them.
+    fn end_of_turn(&mut self, next: usize) {
+        for i in (next..self.structure.len()).take(2) {
+            let (transcript, index) = self.source.at(i);
+            let speaker = |part| transcript.speaker_of(index, part);
+            match transcript.part_range(index).map(speaker).next() {
+                Some(Role::Assistant) if calls_nothing(transcript, index) => {
+                    self.acknowledges(i, &text_of(transcript, index));
+                }
+                Some(Role::User) => break,
+                _ => self.acknowledged = None,
+            }
+        }
+        self.turn_ended();
     }
 
     /// Adds a command that the user ran, with its output.
@@ -311,6 +333,10 @@ fn process_in(text: &str) -> Option<String> {
 /// The text parts of a message, one paragraph each.
 fn text_of(transcript: &Transcript, index: usize) -> String {
     texts(transcript, transcript.parts_of(index)).collect::<Vec<_>>().join("\n\n")
+}
+
+fn calls_nothing(transcript: &Transcript, index: usize) -> bool {
+    transcript.parts_of(index).iter().all(|part| part.kind != PartKind::ToolCall)
 }
 
 /// The texts of the text parts among `parts`.

@@ -27,13 +27,41 @@ pub(super) fn superseded(notes: &[&Note]) -> Vec<bool> {
     found
 }
 
-/// The subject of a sentence: its significant words without numbers, and without a label if the rest suffices.
+/// The subject of a sentence: its significant words without numbers and names of persons, which are values, and without
+/// a label if the rest suffices.
 fn subject_of(text: &str) -> HashSet<String> {
+    let text = &without_full_names(text);
     let body = text
         .split_once([':', '：'])
         .filter(|(label, _)| label.len() < 40)
         .map(|(_, body)| telling_words(body));
     body.filter(|words| words.len() >= 2).unwrap_or_else(|| telling_words(text))
+}
+
+/// A text without names of two words, each with a capital: "Jane Doe". The first word of a sentence has one anyway.
+fn without_full_names(text: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let has_capital = |word: &str| {
+        let word = word.trim_end_matches(['.', ',', ';']);
+        let mut chars = word.chars();
+        chars.next().is_some_and(char::is_uppercase) && word.len() > 1 && chars.all(char::is_lowercase)
+    };
+    let opens = |at: usize| at == 0 || words[at - 1].ends_with(['.', ':', '!', '?', '"']);
+    let is_full = |at: usize| {
+        let next = words.get(at + 1).is_some_and(|next| has_capital(next));
+        next && has_capital(words[at]) && !words[at].ends_with(['.', ',', ';']) && !opens(at)
+    };
+    let mut kept = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        if is_full(at) {
+            at += 2;
+        } else {
+            kept.push(words[at]);
+            at += 1;
+        }
+    }
+    kept.join(" ")
 }
 
 fn telling_words(text: &str) -> HashSet<String> {
@@ -64,5 +92,19 @@ mod tests {
         .collect();
         let notes: Vec<&Note> = notes.iter().collect();
         assert_eq!(superseded(&notes), [true, false, false, false, false]);
+    }
+
+    #[test]
+    fn names_of_persons_are_values_and_names_of_files_are_not() {
+        let replaced = |older: &str, newer: &str| {
+            let notes = [Note::new(0, older), Note::new(1, newer)];
+            superseded(&[&notes[0], &notes[1]])[0]
+        };
+        assert!(replaced(
+            "Only Jane Doe may approve production deploys.",
+            "No production deploy without Max Frei approving it."
+        ));
+        assert!(!replaced("Never edit Parser.java here.", "Never edit Lexer.java here."));
+        assert!(!replaced("Ask Jane Doe about the schema.", "Ask Max Frei about the deploys."));
     }
 }

@@ -34,7 +34,7 @@ impl PathStyle {
 }
 
 /// Words of a mere consent.
-const NODS: [&str; 96] = [
+const NODS: [&str; 103] = [
     "a",
     "absolutely",
     "agreed",
@@ -131,9 +131,16 @@ const NODS: [&str; 96] = [
     "对",
     "谢谢",
     "你好",
+    "acknowledged",
+    "continuing",
+    "got",
+    "noted",
+    "plan",
+    "recorded",
+    "understood",
 ];
 /// Words of which a consent has at least one.
-const CONSENTS: [&str; 50] = [
+const CONSENTS: [&str; 54] = [
     "absolutely",
     "agreed",
     "ahead",
@@ -184,6 +191,10 @@ const CONSENTS: [&str; 50] = [
     "yep",
     "yes",
     "lovely",
+    "acknowledged",
+    "noted",
+    "recorded",
+    "understood",
 ];
 
 /// Longest text that may be a mere consent.
@@ -256,6 +267,8 @@ mod tests {
             "好的",
             "yes, please do that",
             "yeah, let's give it a try",
+            "Noted and recorded.",
+            "Acknowledged. Continuing with the plan.",
             "👍",
         ] {
             assert!(is_nod(text), "{text}");

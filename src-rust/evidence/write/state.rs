@@ -4,6 +4,7 @@ use super::checks::{MAX_PATHS, changed_since, checks, includes, note_of};
 use super::document::{CHANGED_SINCE, COMPLETED, LAST_COMMIT, SINCE_THEN, command_text};
 use super::form::Part;
 use super::item::{Item, Share, below_root, cited, item, preceded, spaced};
+use super::ranking::is_nod;
 use crate::evidence::commands::spelling::without_stderr_redirection;
 use crate::evidence::language::steps::telling;
 use crate::evidence::text::{one_line, sentences};
@@ -83,7 +84,7 @@ pub(super) fn state(evidence: &Evidence) -> Vec<Item> {
         let text =
             without_step(&note.text, evidence.last_step.as_ref().filter(|step| step.message == note.message));
         // "Acknowledged." says nothing.
-        (!text.is_empty() && (!text.is_ascii() || telling(&text).len() > 1))
+        (!text.is_empty() && !is_nod(&text) && (!text.is_ascii() || telling(&text).len() > 1))
             .then(|| said("Last said", &Note { text, ..note.clone() }, 30_000))
     }));
     for (at, note) in evidence.context.iter().enumerate().rev() {
