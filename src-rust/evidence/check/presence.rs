@@ -12,7 +12,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use crate::evidence::language::normal::{
-    is_filler, is_unspaced, is_wordy, normal, normal_with_offsets, stem, words,
+    is_filler, is_negative, is_unspaced, is_wordy, normal, normal_with_offsets, stem, words,
 };
 use crate::evidence::text::{head_bytes, tail_bytes};
 use crate::evidence::write::document::ROOT;
@@ -103,30 +103,6 @@ impl Telling {
             n => (n * percent).div_ceil(100),
         }
     }
-}
-
-fn is_negative(normal: &str) -> bool {
-    const SIGNS: [&str; 12] =
-        ["不", "别", "勿", "禁", "无需", "没", "ない", "ません", "避免", "n't", "nicht", "kein"];
-    const WORDS: [&str; 16] = [
-        "not",
-        "never",
-        "no",
-        "without",
-        "avoid",
-        "cannot",
-        "dont",
-        "forbid",
-        "forbidden",
-        "nor",
-        "none",
-        "nunca",
-        "sin",
-        "nie",
-        "jamais",
-        "pas",
-    ];
-    SIGNS.iter().any(|sign| normal.contains(sign)) || words(normal).any(|(_, word)| WORDS.contains(&word))
 }
 
 fn is_exclusive(normal: &str) -> bool {

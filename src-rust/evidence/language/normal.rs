@@ -132,6 +132,31 @@ pub(in crate::evidence) fn stem(word: &str) -> Cow<'_, str> {
 const PARTICLES: &str =
     "的了着过是在和与也就把被请要不吧吗呢地得之并都很我你他她它这那个们请はがをにのでともへや";
 
+/// Whether a sentence, in normal form, says what is not or must not be.
+pub(in crate::evidence) fn is_negative(normal: &str) -> bool {
+    const SIGNS: [&str; 12] =
+        ["不", "别", "勿", "禁", "无需", "没", "ない", "ません", "避免", "n't", "nicht", "kein"];
+    const WORDS: [&str; 16] = [
+        "not",
+        "never",
+        "no",
+        "without",
+        "avoid",
+        "cannot",
+        "dont",
+        "forbid",
+        "forbidden",
+        "nor",
+        "none",
+        "nunca",
+        "sin",
+        "nie",
+        "jamais",
+        "pas",
+    ];
+    SIGNS.iter().any(|sign| normal.contains(sign)) || words(normal).any(|(_, word)| WORDS.contains(&word))
+}
+
 /// Words without content.
 pub(in crate::evidence) fn is_filler(word: &str) -> bool {
     const FILLERS: [&str; 93] = [

@@ -3,25 +3,56 @@
 use std::collections::HashSet;
 
 use crate::evidence::Note;
-use crate::evidence::language::normal::{is_filler, normal, stem, words};
+use crate::evidence::language::normal::{is_filler, is_negative, normal, stem, words};
 
 /// Most rules compared with each other, the newest: the comparison is quadratic.
 const MAX_COMPARED: usize = 64;
 
-/// For each note, whether a newer one replaces it: half of their significant words are shared.
+/// Kinds of values, one bit each.
+const NAME: u8 = 1;
+const MONEY: u8 = 2;
+const DATE: u8 = 4;
+const CODE: u8 = 8;
+const NUMBER: u8 = 16;
+
+/// What a rule is about, and the kinds of its values.
+struct Subject {
+    words: HashSet<String>,
+    values: u8,
+    is_negative: bool,
+}
+
+impl Subject {
+    /// Whether a newer rule on `newer` replaces one on this: half of the words are shared, or two fifths where both give
+    /// an amount, a date or a code. Prohibitions add up unless the newer one says all that the older one says or both
+    /// give an amount or a date, and so do rules for different persons unless they agree in the rest.
+    fn is_replaced_by(&self, newer: &Subject) -> bool {
+        let shared = self.words.intersection(&newer.words).count();
+        let all = self.words.len() + newer.words.len() - shared;
+        let values = self.values & newer.values;
+        if self.is_negative && newer.is_negative && values & (MONEY | DATE) == 0 {
+            return shared >= 2 && shared == self.words.len() && self.values == 0;
+        }
+        let is_half = shared >= 2 && 2 * shared >= all;
+        if values & NAME != 0 {
+            return is_half && shared == self.words.len().min(newer.words.len());
+        }
+        is_half || (values & (MONEY | DATE | CODE) != 0 && shared >= 3 && 5 * shared >= 2 * all)
+    }
+}
+
+/// For each note, whether a newer one replaces it: it has the same subject.
 pub(super) fn superseded(notes: &[&Note]) -> Vec<bool> {
     let mut order: Vec<usize> = (0..notes.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse((notes[*at].number, notes[*at].message)));
-    let telling: Vec<HashSet<String>> =
+    let subjects: Vec<Subject> =
         order.iter().take(MAX_COMPARED).map(|at| subject_of(&notes[*at].text)).collect();
     let mut found = vec![false; notes.len()];
-    for (older, own) in telling.iter().enumerate().filter(|(_, own)| own.len() >= 2) {
-        found[order[older]] = telling[..older].iter().enumerate().any(|(newer, other)| {
+    for (older, own) in subjects.iter().enumerate() {
+        found[order[older]] = subjects[..older].iter().enumerate().any(|(newer, other)| {
             // Sentences of one message stand together.
             let (a, b) = (notes[order[newer]], notes[order[older]]);
-            let shared = own.intersection(other).count();
-            let all = own.len() + other.len() - shared;
-            shared >= 2 && 2 * shared >= all && (a.message, a.number) != (b.message, b.number)
+            (a.message, a.number) != (b.message, b.number) && own.is_replaced_by(other)
         });
     }
     found
@@ -29,13 +60,34 @@ pub(super) fn superseded(notes: &[&Note]) -> Vec<bool> {
 
 /// The subject of a sentence: its significant words without numbers and names of persons, which are values, and without
 /// a label if the rest suffices.
-fn subject_of(text: &str) -> HashSet<String> {
-    let text = &without_full_names(text);
-    let body = text
+fn subject_of(text: &str) -> Subject {
+    let unnamed = without_full_names(text);
+    let body = unnamed
         .split_once([':', '：'])
         .filter(|(label, _)| label.len() < 40)
         .map(|(_, body)| telling_words(body));
-    body.filter(|words| words.len() >= 2).unwrap_or_else(|| telling_words(text))
+    let words = body.filter(|words| words.len() >= 2).unwrap_or_else(|| telling_words(&unnamed));
+    let name = if unnamed.len() < text.len() { NAME } else { 0 };
+    let values = text.split(' ').fold(name, |values, word| values | value_of(word));
+    Subject { words, values, is_negative: is_negative(&normal(text)) }
+}
+
+/// The kind of value that a word is, or 0: `$400`, `2027-01-31`, `AB-17`, `8080`.
+fn value_of(word: &str) -> u8 {
+    let has = |is: fn(&u8) -> bool| word.as_bytes().iter().any(is);
+    match has(u8::is_ascii_digit) {
+        true if word.starts_with(['$', '€', '£']) => MONEY,
+        true if is_date(word) => DATE,
+        true if has(u8::is_ascii_uppercase) => CODE,
+        true => NUMBER,
+        false => 0,
+    }
+}
+
+fn is_date(word: &str) -> bool {
+    let parts: Vec<&str> = word.trim_end_matches(['.', ',', ';']).split('-').collect();
+    let is_number = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
+    parts.iter().map(|part| part.len()).eq([4, 2, 2]) && parts.iter().all(is_number)
 }
 
 /// A text without names of two words, each with a capital: "Jane Doe". The first word of a sentence has one anyway.
@@ -68,7 +120,7 @@ fn telling_words(text: &str) -> HashSet<String> {
     let normal = normal(text);
     let found = words(&normal).filter(|(_, word)| {
         let is_value = word.bytes().any(|b| b.is_ascii_digit());
-        !is_value && word.len() > 1 && !is_filler(&stem(word))
+        !is_value && word.len() > 1 && !is_filler(&stem(word)) && !matches!(*word, "only" | "without")
     });
     found.map(|(_, word)| stem(word).into_owned()).take(40).collect()
 }
@@ -95,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_persons_are_values_and_names_of_files_are_not() {
+    fn values_may_differ_between_rules_on_one_subject() {
         let replaced = |older: &str, newer: &str| {
             let notes = [Note::new(0, older), Note::new(1, newer)];
             superseded(&[&notes[0], &notes[1]])[0]
@@ -104,7 +156,23 @@ mod tests {
             "Only Jane Doe may approve production deploys.",
             "No production deploy without Max Frei approving it."
         ));
+        assert!(replaced(
+            "Never let total spending pass $246 without explicit approval.",
+            "Total spending is capped at $311; exceeding it needs explicit approval."
+        ));
+        assert!(!replaced(
+            "The budget of the launch party is $246 for food and drinks.",
+            "The budget of the office move is $311 in all."
+        ));
         assert!(!replaced("Never edit Parser.java here.", "Never edit Lexer.java here."));
+        assert!(replaced(
+            "Launch is fixed at 2027-09-05; the date does not move.",
+            "Launch is fixed at 2027-04-20; the date does not move."
+        ));
+        assert!(!replaced("Never delete the users table.", "Never delete the orders table."));
+        assert!(!replaced("Never open port 8080 to the outside.", "Never open port 9090 to the outside."));
+        assert!(replaced("Use tabs for indentation.", "Use spaces for indentation."));
+        assert!(!replaced("Ask Jane Doe to review parser changes.", "Ask Max Frei to review lexer changes."));
         assert!(!replaced("Ask Jane Doe about the schema.", "Ask Max Frei about the deploys."));
     }
 }
