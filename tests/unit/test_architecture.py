@@ -302,7 +302,7 @@ MODULES = {
     """,
     "compactor": """
         events result _commit _guard _background _pins _session _folds _checks _defaults _options _request _tasks
-        _run _attempt _engine _history compactor
+        _run _attempt _parts _outcomes _engine _history _calls compactor
     """,
     "presets": "",
     "testing": "",
