@@ -1,4 +1,4 @@
-//! From what names or is a counter (an encoding, a formula, a tokenizer file, a function) to the counter.
+//! Counters from what a caller gives: the name of an encoding or formula, a tokenizer file, a function.
 
 use std::path::Path;
 
