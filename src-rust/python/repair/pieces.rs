@@ -86,5 +86,5 @@ pub(super) fn content_field(message: &Bound<'_, PyAny>, provider: Provider) -> &
 
 /// A copy of a dict, to be changed.
 pub(super) fn copied<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-    Ok(object.cast::<PyDict>()?.copy()?)
+    object.cast::<PyDict>()?.copy()
 }
