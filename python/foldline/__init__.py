@@ -124,7 +124,7 @@ __all__ = [
 ]
 
 #: Names imported on first use, by their package: a process that only counts does not load asyncio.
-_ROOMS = {
+_PACKAGES = {
     "compactor": ("CompactionResult", "Compactor"),
     "context": ("Calibration", "ContextState", "ContextUsage", "Stats", "TokenBudget", "Transcript"),
     "folding": ("Evidence", "FoldResult", "acompact", "compact", "evidence", "trim"),
@@ -150,7 +150,7 @@ _ROOMS = {
 }
 #: Names of the core. The command line loads it after it has a handler of Ctrl-C, since loading takes some milliseconds.
 _CORE = ("Counts", "Plan", "TokenCounter", "__version__")
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_PACKAGE_OF = {name: package for package, names in _PACKAGES.items() for name in names}
 #: Modules that are attributes of this package, imported on first use.
 _MODULES = {name: name for name in (
     "batch", "compactor", "config", "context", "counting", "integrations", "loop", "planning", "presets", "report",
@@ -190,8 +190,8 @@ if not TYPE_CHECKING:  # else every misspelt name would be an attribute
 
         if name in _MODULES:
             value: Any = import_module(f"{__name__}.{_MODULES[name]}")
-        elif name in _ROOM_OF:
-            value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
+        elif name in _PACKAGE_OF:
+            value = getattr(import_module(f"{__name__}.{_PACKAGE_OF[name]}"), name)
         else:
             message = f"module {__name__!r} has no attribute {name!r}"
             raise AttributeError(message)
@@ -201,4 +201,4 @@ if not TYPE_CHECKING:  # else every misspelt name would be an attribute
 
 def __dir__() -> list[str]:
     """All public names, whether imported yet or not."""
-    return sorted({*globals(), *_CORE, *_MODULES, *_ROOM_OF})
+    return sorted({*globals(), *_CORE, *_MODULES, *_PACKAGE_OF})

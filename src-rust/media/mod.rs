@@ -1,6 +1,6 @@
 //! Media in messages: pictures, documents, sound and video, measured from their bytes.
 //!
-//! The measures are pixels, pages and seconds; the counting room prices them. Only what the measure needs is decoded,
+//! The measures are pixels, pages and seconds; `count` prices them. Only what the measure needs is decoded,
 //! and nothing is fetched: a medium at an address counts as one of usual size.
 
 mod base64;

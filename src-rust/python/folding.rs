@@ -3,11 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use super::counting::TokenCounter;
+use super::counting::{TokenCounter, format_of};
 use super::gate::{exception, guard, run};
 use super::plan::PlanOptions;
 use super::texts::Threads;
-use super::transcripts::format_of;
 use crate::batch::folding::Folding;
 use crate::batch::records::{Recording, Row};
 use crate::batch::sessions;

@@ -1,7 +1,7 @@
 //! The Python module `foldline._core`: the only code that uses PyO3.
 //!
 //! `gate` is the only way in and out (GIL release, interrupts, errors, panics), `node` lets format readers read Python
-//! objects, and each operation has a file.
+//! objects, and each operation has a file or a folder.
 
 mod applying;
 mod arrays;

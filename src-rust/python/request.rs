@@ -7,7 +7,8 @@ use pyo3::types::PyList;
 
 use super::counting::{Read, TokenCounter, read_all_tools};
 use super::gate::{exception, guard, run};
-use super::live::{LiveSnapshot, LiveTranscript, items};
+use super::live::{LiveSnapshot, LiveTranscript};
+use super::node::dicts::messages_of;
 use super::state::State;
 use super::system::set_system;
 use crate::error::Error;
@@ -96,7 +97,7 @@ fn listed<'py>(messages: &Bound<'py, PyAny>, pins: &Pins) -> PyResult<(Bound<'py
     if let Ok(transcript) = messages.cast::<LiveTranscript>() {
         return transcript.get().with(py, |state, _| Ok(of_state(state)));
     }
-    Ok((PyList::new(py, items(messages)?)?, pins.clone()))
+    Ok((PyList::new(py, messages_of(messages)?)?, pins.clone()))
 }
 
 /// The state of a transcript, if it was counted with this counter, in this format.

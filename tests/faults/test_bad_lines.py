@@ -13,7 +13,7 @@ import pytest
 import foldline as fl
 from depth import cases
 from foldline.cli import main
-from foldline.reading import files
+from foldline.reading import _chunks
 
 GOOD = json.dumps({"id": "good", "messages": [{"role": "user", "content": "x"}]}).encode() + b"\n"
 ENTRY = b'{"type":"user","uuid":"u","sessionId":"s","parentUuid":null,"message":{"role":"user","content":"x"}}\n'
@@ -150,9 +150,9 @@ def test_with_processes_the_same_problems_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lines", [1, 2, 5])
 def test_pieces_of_few_lines_are_the_chunk(lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_CHUNK_LINES", lines)
+    monkeypatch.setattr(_chunks, "MAX_CHUNK_LINES", lines)
     for chunk in (b"", b"x", b"\n", b"\n\n\n", b"ab\ncd\n\nlonger than the piece\ne\nf", b"a\n" * 40 + b"rest"):
-        pieces = list(files.in_few_lines(chunk))
+        pieces = list(_chunks.in_few_lines(chunk))
         assert b"".join(pieces) == chunk
         assert all(piece.endswith(b"\n") for piece in pieces[:-1])
         assert all(piece.count(b"\n") <= max(lines, 1) for piece in pieces)

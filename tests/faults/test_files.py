@@ -17,7 +17,7 @@ import foldline as fl
 from faults.permissions import bound_by_permissions, needs_permissions
 from foldline import _core
 from foldline.errors import MessageError
-from foldline.reading import files as reading
+from foldline.reading import _chunks, _values
 
 MESSAGES = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "Done."}]
 
@@ -142,7 +142,7 @@ def test_a_bad_line_is_reported_and_the_rest_is_read(
 def test_chunk_boundaries_make_no_difference(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, data: bytes, ids: list[str], found: Found, chunk: int
 ) -> None:
-    monkeypatch.setattr(reading, "_CHUNK_BYTES", chunk)
+    monkeypatch.setattr(_chunks, "_CHUNK_BYTES", chunk)
     assert reader.bytes(data) == ids
     assert same(reader.found(), found)
 
@@ -230,7 +230,7 @@ def line_of(length: int) -> bytes:
 def test_a_line_at_the_limit_is_read_and_one_byte_more_is_skipped(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, short_lines: int, chunk: int
 ) -> None:
-    monkeypatch.setattr(reading, "_CHUNK_BYTES", chunk)
+    monkeypatch.setattr(_chunks, "_CHUNK_BYTES", chunk)
     assert reader.bytes(A + line_of(short_lines) + B) == ["a", "long", "b"]
     assert reader.problems == []
     assert reader.bytes(A + line_of(short_lines + 1) + B) == ["a", "b"]
@@ -242,7 +242,7 @@ def test_a_line_at_the_limit_is_read_and_one_byte_more_is_skipped(
 def test_reading_continues_at_the_next_newline(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, short_lines: int, chunk: int, newline: bytes
 ) -> None:
-    monkeypatch.setattr(reading, "_CHUNK_BYTES", chunk)
+    monkeypatch.setattr(_chunks, "_CHUNK_BYTES", chunk)
     long = line_of(10_000)
     data = A + long + B + long + long + C + long[:-1] + newline
     assert reader.bytes(data) == ["a", "b", "c"]
@@ -288,11 +288,11 @@ def test_a_truncated_indented_document_is_reported(reader: Reader) -> None:
 
 def test_a_document_larger_than_the_limit_is_reported(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     document = json.dumps({"messages": MESSAGES * 100}, indent=1).encode()
-    monkeypatch.setattr(reading, "_CHUNK_BYTES", 64)
-    monkeypatch.setattr(reading, "MAX_DOCUMENT_BYTES", len(document))
+    monkeypatch.setattr(_chunks, "_CHUNK_BYTES", 64)
+    monkeypatch.setattr(_values, "MAX_DOCUMENT_BYTES", len(document))
     assert reader.bytes(document) == ["file:0"]
     assert reader.problems == []
-    monkeypatch.setattr(reading, "MAX_DOCUMENT_BYTES", len(document) - 1)
+    monkeypatch.setattr(_values, "MAX_DOCUMENT_BYTES", len(document) - 1)
     assert reader.bytes(document) == []
     assert len(reader.problems) == 1
 

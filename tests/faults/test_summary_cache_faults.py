@@ -85,7 +85,7 @@ def test_without_room_for_its_answer_no_model_is_called(
     assert (raised.value.code, asked.times, names(tmp_path)) == ("cache_failed", 0, [])
 
 
-def test_room_is_used_again_and_removed_at_the_end(cache: SummaryCache, tmp_path: Path) -> None:
+def test_a_reservation_is_used_again_and_removed_at_the_end(cache: SummaryCache, tmp_path: Path) -> None:
     writer = CachedSummarizer(Asked(), cache, "m")
     for number in range(3):
         writer.summarize(replace(REQUEST, instructions=f"{number}"))
@@ -94,7 +94,7 @@ def test_room_is_used_again_and_removed_at_the_end(cache: SummaryCache, tmp_path
     assert names(tmp_path) == []
 
 
-def test_the_room_of_a_killed_process_is_removed_and_that_of_a_living_one_is_not(
+def test_the_reservation_of_a_killed_process_is_removed_and_that_of_a_living_one_is_not(
     cache: SummaryCache, tmp_path: Path
 ) -> None:
     code = (
@@ -103,9 +103,9 @@ def test_the_room_of_a_killed_process_is_removed_and_that_of_a_living_one_is_not
     )
     subprocess.run([sys.executable, "-c", code, str(cache.path)], check=False)
     assert names(tmp_path) == [".room"]
-    room = cache.room(1)
+    reservation = cache.room(1)
     SummaryCache(cache.path).check()
-    assert [path for path in tmp_path.iterdir() if path.suffix == ".room"] == [room.path]
+    assert [path for path in tmp_path.iterdir() if path.suffix == ".room"] == [reservation.path]
 
 
 @pytest.mark.mount

@@ -265,15 +265,15 @@ def test_the_crate_denies_unsafe_code() -> None:
 # --- Python -----------------------------------------------------------------------------------------
 
 
-ROOMS = (
+LAYERS = (
     "_core", "errors", "typing", "_util | _html", "_beside", "counting", "planning", "context",
     "summarizers | stores | reading", "triggers", "folding", "strategies", "compactor", "presets | testing", "config",
     "loop", "batch", "recall | report | telemetry | integrations", "_cli", "cli", "__main__",
 )  # fmt: skip
-"""Rooms of the package, lowest first: each imports only rooms before it, none of its own entry."""
+"""The layers of foldline, lowest first: each package imports only packages of earlier layers, none of its own."""
 
 LOWEST_ONLY = {"summarizers", "stores", "reading"}
-"""Rooms that import nothing above `_util` and `_beside`."""
+"""Packages that import nothing above `_util` and `_beside`."""
 
 MODULES = {
     "errors": "",
@@ -294,7 +294,7 @@ MODULES = {
     "stores": """
         _records _damage _tree _schema _rows _databases _locks _appending _session_file memory jsonl sql sql_async
     """,
-    "reading": "_opening _sessions _opencode files _rows",
+    "reading": "_opening _chunks _values _sessions _opencode _reader files _rows",
     "triggers": "base stats manual _stop_reasons sizes overflow",
     "folding": "redact result _finish _ask compact trim evidence",
     "strategies": """
@@ -302,7 +302,7 @@ MODULES = {
     """,
     "compactor": """
         events result _commit _guard _background _pins _session _folds _checks _defaults _options _request _tasks
-        _run _attempt _engine _history compactor
+        _run _attempt _parts _outcomes _engine _history _calls compactor
     """,
     "presets": "",
     "testing": "",
@@ -323,18 +323,18 @@ MODULES = {
     "cli": "",
     "__main__": "",
 }
-"""Modules of each room, lowest first: each imports only modules of its room that stand before it. A room's own
-`__init__` comes last."""
+"""Modules of each package, lowest first: each imports only modules of its package that stand before it. The package's
+own `__init__` comes last."""
 
 
 def module_order() -> dict[str, tuple[int, int]]:
-    """The place of each module: that of its room, and within the room."""
-    places = {room: place for place, entry in enumerate(ROOMS) for room in entry.split(" | ")}
+    """The place of each module: the layer of its package, and its place in the package."""
+    places = {package: place for place, layer in enumerate(LAYERS) for package in layer.split(" | ")}
     order = {}
-    for room, modules in MODULES.items():
+    for package, modules in MODULES.items():
         names = modules.split()
-        order |= {f"{room}.{name}": (places[room], i) for i, name in enumerate(names)}
-        order[room] = (places[room], len(names))
+        order |= {f"{package}.{name}": (places[package], i) for i, name in enumerate(names)}
+        order[package] = (places[package], len(names))
     return order
 
 
@@ -377,22 +377,22 @@ def imported_module(name: str) -> str:
 
 def test_every_python_module_has_its_place() -> None:
     assert {name_below(file) for file in python_files()} - {""} == set(module_order())
-    rooms = [room for entry in ROOMS for room in entry.split(" | ")]
-    assert set(MODULES) <= set(rooms)
-    assert len(set(rooms)) == len(rooms)
+    packages = [package for layer in LAYERS for package in layer.split(" | ")]
+    assert set(MODULES) <= set(packages)
+    assert len(set(packages)) == len(packages)
 
 
 def wrong_imports(name: str, code: str) -> list[str]:
-    """The imports of a module that go against the order of rooms, or of modules in its room."""
+    """The imports of a module that go against the order of packages, or of modules in its package."""
     order = module_order() | {"_core": (0, 0)}
-    room, wrong = name.partition(".")[0], []
+    package, wrong = name.partition(".")[0], []
     for imported in {imported_module(each) for each in python_imports(code)}:
         if imported not in order:
             wrong.append(f"{name} imports {imported or 'foldline itself'}")
             continue
         other = imported.partition(".")[0]
-        is_earlier = order[imported] < order[name] if other == room else order[imported][0] < order[name][0]
-        is_lowest = room not in LOWEST_ONLY or other == room or order[imported][0] <= order["_beside"][0]
+        is_earlier = order[imported] < order[name] if other == package else order[imported][0] < order[name][0]
+        is_lowest = package not in LOWEST_ONLY or other == package or order[imported][0] <= order["_beside"][0]
         if not (is_earlier and is_lowest):
             wrong.append(f"{name} imports {imported}")
     return wrong

@@ -281,7 +281,7 @@ def test_rows_go_on_while_another_thread_holds_python(tmp_path: Path) -> None:
 def test_rows_are_given_while_the_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory does not grow with the file: no more than two windows wait."""
     monkeypatch.setattr(_row_reading, "_WINDOW_BYTES", 1 << 12)
-    monkeypatch.setattr("foldline.reading.files._CHUNK_BYTES", 1 << 10)
+    monkeypatch.setattr("foldline.reading._chunks._CHUNK_BYTES", 1 << 10)
     file = written([json.dumps(talk(str(i))) for i in range(200)], tmp_path)
     left = file.stat().st_size
     with file.open("rb") as stream:
@@ -304,7 +304,7 @@ def test_rows_are_given_while_the_file_is_read(tmp_path: Path, monkeypatch: pyte
 
 def test_a_line_longer_than_a_window_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_row_reading, "_WINDOW_BYTES", 1 << 12)
-    monkeypatch.setattr("foldline.reading.files._CHUNK_BYTES", 1 << 10)
+    monkeypatch.setattr("foldline.reading._chunks._CHUNK_BYTES", 1 << 10)
     lines = [LINES["plain"], json.dumps(talk("long", count=60)), LINES["bad"], LINES["no id"], LINES["torn"]]
     for i, order in enumerate(itertools.permutations(lines, 3)):
         agree(written(list(order), tmp_path / str(i), end=""), tmp_path / f"out-{i}", **KEEPS["messages"])

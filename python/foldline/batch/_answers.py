@@ -1,8 +1,8 @@
-"""Room on the disk for an answer, made before the answer is paid for, and answers that wait there.
+"""Space on the disk, reserved for an answer before the answer is paid for, and answers that wait there.
 
-A full disk refuses the row of a cache although it took the reservation before the call: a database needs new pages, in
-its log too. So a file of the size of the longest answer is allocated before a call. If the cache cannot store the
-answer, it is written into that file, which needs no further room, and waits for a cache that can store it.
+A full disk may refuse the row of an answer although it took that of the spending before the call: a database needs new
+pages, in its log too. So a file of the size of the longest answer is allocated before a call. If the cache cannot store
+the answer, it is written into that file, which needs no further space, and waits for a cache that can store it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["AnswerRoom", "Answers"]
+__all__ = ["AnswerReservation", "Answers"]
 
-_ROOM, _ANSWER = ".room", ".answer"
+_RESERVED, _ANSWER = ".room", ".answer"
 
 
-class AnswerRoom:
+class AnswerReservation:
     """An allocated file next to a cache, locked by this process.
 
     Attributes:
@@ -38,7 +38,7 @@ class AnswerRoom:
 
     Raises:
         FileNotFoundError: Another process removed it before it was locked.
-        OSError: There is no room.
+        OSError: The disk is full.
     """
 
     def __init__(self, path: Path, size_bytes: int) -> None:
@@ -60,7 +60,7 @@ class AnswerRoom:
         """Turns the file into an answer, durable on return.
 
         Raises:
-            OSError: It is longer than the file and there is no room, or the disk failed.
+            OSError: It is longer than the file and the disk is full, or the disk failed.
         """
         data = json.dumps([key.hex(), value]).encode()
         os.lseek(self._descriptor, 0, os.SEEK_SET)
@@ -80,7 +80,7 @@ class AnswerRoom:
 
 
 class Answers:
-    """The rooms of this process and all waiting answers, in the folder of a cache and with its name.
+    """The reservations of this process and all waiting answers, in the folder of a cache and with its name.
 
     Args:
         cache: The file of the cache.
@@ -89,26 +89,26 @@ class Answers:
     def __init__(self, cache: Path) -> None:
         self._folder = cache.parent
         self._name = cache.stem
-        self._idle: list[AnswerRoom] = []
+        self._idle: list[AnswerReservation] = []
 
-    def room(self, size_bytes: int) -> AnswerRoom:
-        """A room of at least this size, of its caller alone; an earlier one if it is large enough.
+    def reserve(self, size_bytes: int) -> AnswerReservation:
+        """A reservation of at least this size, of its caller alone; an earlier one if it is large enough.
 
         Raises:
-            OSError: There is no room.
+            OSError: The disk is full.
         """
         while self._idle:
-            room = self._idle.pop()
-            if room.size_bytes >= size_bytes:
-                return room
-            room.remove()
+            reservation = self._idle.pop()
+            if reservation.size_bytes >= size_bytes:
+                return reservation
+            reservation.remove()
         with contextlib.suppress(FileNotFoundError):  # swept before it was locked
-            return AnswerRoom(self._new_path(), size_bytes)
-        return AnswerRoom(self._new_path(), size_bytes)
+            return AnswerReservation(self._new_path(), size_bytes)
+        return AnswerReservation(self._new_path(), size_bytes)
 
-    def give_back(self, room: AnswerRoom) -> None:
-        """Ends the use of a room that was not needed."""
-        self._idle.append(room)
+    def give_back(self, reservation: AnswerReservation) -> None:
+        """Ends the use of a reservation that was not needed."""
+        self._idle.append(reservation)
 
     def waiting(self) -> Iterator[tuple[Path, bytes, str]]:
         """The waiting answers of all processes: file, key and value."""
@@ -119,8 +119,8 @@ class Answers:
                     yield path, bytes.fromhex(key), value
 
     def remove_stale(self) -> None:
-        """Removes the rooms of killed processes."""
-        for path in self._folder.glob(f"{self._name}.*{_ROOM}"):
+        """Removes the reservations of killed processes."""
+        for path in self._folder.glob(f"{self._name}.*{_RESERVED}"):
             with contextlib.suppress(OSError):  # locked, or removed by another process
                 if fcntl is not None:
                     with path.open("rb") as stream:
@@ -130,13 +130,13 @@ class Answers:
                     path.unlink()
 
     def close(self) -> None:
-        """Removes the rooms of this process, and of processes that have ended."""
+        """Removes the reservations of this process, and of processes that have ended."""
         while self._idle:
             self._idle.pop().remove()
         self.remove_stale()
 
     def _new_path(self) -> Path:
-        return self._folder / f"{self._name}.{secrets.token_hex(8)}{_ROOM}"
+        return self._folder / f"{self._name}.{secrets.token_hex(8)}{_RESERVED}"
 
 
 def _allocate(descriptor: int, size_bytes: int) -> None:

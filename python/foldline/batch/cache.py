@@ -17,7 +17,7 @@ from typing import Any
 
 from foldline._util.files import ensure_private
 from foldline._util.sqlite import set_durable
-from foldline.batch._answers import AnswerRoom, Answers
+from foldline.batch._answers import AnswerReservation, Answers
 from foldline.errors import ConfigError, StoreError, SummaryError
 from foldline.typing import ChatModel, Completion, Messages, Summarizer, SummarizeRequest
 
@@ -40,9 +40,9 @@ CREATE TABLE IF NOT EXISTS spent (name TEXT PRIMARY KEY, amount REAL NOT NULL) W
 #: Stored fields of a completion.
 _STORED = tuple(field.name for field in dataclasses.fields(Completion))
 
-#: Room for a stored answer, in bytes: for short ones, and for each token of longer ones. A token has some 4 characters,
-#: of which JSON writes each with up to 6 bytes.
-_LEAST_ROOM_BYTES, _TOKEN_BYTES = 1 << 16, 32
+#: Size of the reservation for an answer, in bytes: for short ones, and for each token of longer ones. A token has some
+#: 4 characters, of which JSON writes each with up to 6 bytes.
+_LEAST_RESERVED_BYTES, _TOKEN_BYTES = 1 << 16, 32
 
 #: What to do about an error of the cache, by SQLite's primary code.
 _NO_CACHE = "it is damaged, or no cache of summaries: move it away; its summaries are then paid for again"
@@ -65,8 +65,8 @@ class SummaryCache:
     Picklable; each process opens the file on first use.
 
     Args:
-        path: The file, created with owner-only access. SQLite's auxiliary files, a lock file, and room for answers in
-            flight are created next to it.
+        path: The file, created with owner-only access. SQLite's auxiliary files, a lock file, and reservations for
+            answers in flight are created next to it.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -93,7 +93,7 @@ class SummaryCache:
             connection = self._connection()
             row = connection.execute("SELECT completion FROM summaries WHERE key = ?", (key,)).fetchone()
             if row is None:
-                # An answer that the disk had no room for.
+                # An answer that the full disk kept out of the database.
                 row = next(((value,) for _, known, value in self._answers().waiting() if known == key), None)
             if row is None:
                 return None
@@ -104,13 +104,13 @@ class SummaryCache:
                 connection.execute("DELETE FROM summaries WHERE key = ?", (key,))
                 return None
 
-    def put(self, key: bytes, completion: Completion, room: AnswerRoom | None = None) -> None:
+    def put(self, key: bytes, completion: Completion, room: AnswerReservation | None = None) -> None:
         """Stores a summary; an existing one is kept.
 
         Args:
             key: The key.
             completion: The summary.
-            room: Where the summary waits if the file cannot be written.
+            room: Its reservation, where the summary waits if the file cannot be written.
 
         Raises:
             StoreError: The file cannot be written.
@@ -127,15 +127,15 @@ class SummaryCache:
         if room is not None:
             self._answers().give_back(room)
 
-    def room(self, max_tokens: int) -> AnswerRoom:
-        """Room for an answer, allocated on the disk. Give it to `put`; in another process it has no use.
+    def room(self, max_tokens: int) -> AnswerReservation:
+        """A reservation for an answer, allocated on the disk. Give it to `put`; in another process it has no use.
 
         Raises:
-            StoreError: There is no room.
+            StoreError: The disk is full.
         """
         with self._errors():
             self._connection()
-            return self._answers().room(max(_LEAST_ROOM_BYTES, max_tokens * _TOKEN_BYTES))
+            return self._answers().reserve(max(_LEAST_RESERVED_BYTES, max_tokens * _TOKEN_BYTES))
 
     def check(self) -> None:
         """Opens the file.
@@ -213,7 +213,7 @@ class SummaryCache:
                 lock = os.open(lock_path, os.O_RDWR)
                 answers = Answers(self.path)
                 answers.remove_stale()
-                with contextlib.suppress(sqlite3.Error, OSError):  # still no room: they are read where they are
+                with contextlib.suppress(sqlite3.Error, OSError):  # still full: they are read where they are
                     for path, key, value in answers.waiting():
                         connection.execute("INSERT OR IGNORE INTO summaries VALUES (?, ?)", (key, value))
                         path.unlink(missing_ok=True)
@@ -268,7 +268,7 @@ class CachedSummarizer:
         return f"CachedSummarizer({self.summarizer!r})"
 
     def summarize(self, request: SummarizeRequest) -> Completion:
-        """The cached summary, or a new one. Room for a new one is made before it is paid for.
+        """The cached summary, or a new one. Space for a new one is reserved before it is paid for.
 
         Raises:
             SummaryError: Those of the summarizer; or the cache cannot be used (``cache_failed``), before any call.
@@ -278,9 +278,9 @@ class CachedSummarizer:
             with self.cache.claimed(key):
                 known = self.cache.get(key)
                 if known is None:
-                    with self._room(request.max_tokens) as room:
+                    with self._reserved(request.max_tokens) as reservation:
                         known = self.summarizer.summarize(request)
-                        self.cache.put(key, known, room)
+                        self.cache.put(key, known, reservation)
                 elif self.counts_hits:
                     self.cache.spend({}, cache_hits=1)
             return known
@@ -288,12 +288,12 @@ class CachedSummarizer:
             raise SummaryError(error.detail, code=error.code) from None
 
     @contextlib.contextmanager
-    def _room(self, max_tokens: int) -> Iterator[AnswerRoom]:
-        room = self.cache.room(max_tokens)
+    def _reserved(self, max_tokens: int) -> Iterator[AnswerReservation]:
+        reservation = self.cache.room(max_tokens)
         try:
-            yield room
+            yield reservation
         except BaseException:
-            room.remove()
+            reservation.remove()
             raise
 
     def key(self, request: SummarizeRequest) -> bytes:

@@ -9,20 +9,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, Unpack
 
 from foldline import _core
-from foldline._core import HistoryHashes, LiveSnapshot, LiveTranscript, TokenCounter
+from foldline._core import TokenCounter
 from foldline._util.checks import token_number
 from foldline._util.threads import in_thread
+from foldline.compactor._calls import Call, Calls, checked_session
 from foldline.compactor._checks import check_keep
 from foldline.compactor._commit import checked_store
 from foldline.compactor._defaults import Writer, defaults_for
 from foldline.compactor._engine import Engine
-from foldline.compactor._folds import Histories, History, StoredFold
-from foldline.compactor._guard import CommitToken, LoopGuard, checked_seconds
-from foldline.compactor._history import HistoryCall
+from foldline.compactor._folds import Histories, StoredFold
+from foldline.compactor._guard import LoopGuard, checked_seconds
 from foldline.compactor._options import CompactorOptions
-from foldline.compactor._pins import Pins, as_predicates, may_call, split_pins
+from foldline.compactor._parts import Parts
+from foldline.compactor._pins import Pins, as_predicates
 from foldline.compactor._request import Live, Requests, Surroundings
-from foldline.compactor._run import Asked, Decided, Save
+from foldline.compactor._run import Decided
 from foldline.compactor._session import Session
 from foldline.compactor.events import AttemptEnded, Event, Hooks, Subscribers
 from foldline.compactor.result import CompactionResult
@@ -33,7 +34,7 @@ from foldline.errors import ConfigError
 from foldline.folding.redact import Redact, as_redactor
 from foldline.planning import Keep
 from foldline.planning.opening import checked_system
-from foldline.strategies import Deadline, Strategy, StrategyRequest, as_strategy
+from foldline.strategies import Strategy, StrategyRequest, as_strategy
 from foldline.triggers import Trigger, as_trigger, reason_of
 from foldline.typing import CompactionStore, FailurePolicy, FoldStore, FormatOption, Messages, SessionStore
 
@@ -144,8 +145,7 @@ class Compactor:
         for name, number in (("max_folds", max_folds), ("max_sessions", max_sessions)):
             if token_number(number, name) < 1:
                 raise ConfigError("must be at least 1", code="bad_number", path=name)
-        self._pins = as_predicates(pins)
-        self._unpinned: tuple[Callable[[Any], bool], ...] = ()
+        lasting = as_predicates(pins)
         self._clock = clock
         self._session = self._new_session()
         self._histories = Histories(
@@ -161,13 +161,14 @@ class Compactor:
             reserve_tokens=self.reserve_tokens,
             format=format,
         )
+        self._calls = Calls(self._requests, self._session, self._histories, store=store, lasting=lasting, clock=clock)
         self._subscribers = Subscribers(Hooks.of(hooks))
-        self._engine = Engine(
-            trigger,
-            strategy,
-            self.counter,
-            self._requests,
-            self._subscribers,
+        self._parts = Parts(
+            trigger=trigger,
+            strategy=strategy,
+            counter=self.counter,
+            requests=self._requests,
+            subscribers=self._subscribers,
             store=store,
             on_failure=on_failure,
             hysteresis=hysteresis,
@@ -176,6 +177,7 @@ class Compactor:
             redact=as_redactor(redact),
             background=self.background,
         )
+        self._engine = Engine(self._parts)
 
     @classmethod
     def for_model(
@@ -249,26 +251,26 @@ class Compactor:
     @property
     def trigger(self) -> Trigger:
         """Decides when to compact."""
-        return self._engine.trigger
+        return self._parts.trigger
 
     @trigger.setter
     def trigger(self, trigger: Trigger) -> None:
-        self._engine.trigger = as_trigger(trigger)
+        self._parts.trigger = as_trigger(trigger)
 
     @property
     def strategy(self) -> Strategy:
         """Decides how."""
-        return self._engine.strategy
+        return self._parts.strategy
 
     @property
     def store(self) -> CompactionStore | SessionStore | FoldStore | None:
         """Stores compactions and folds."""
-        return self._engine.store
+        return self._parts.store
 
     @property
     def on_failure(self) -> FailurePolicy:
         """What happens if a compaction fails."""
-        return self._engine.on_failure
+        return self._parts.on_failure
 
     def subscribe(self, subscriber: Callable[[Event], Any]) -> Callable[[], None]:
         """Calls a function with every later event; the returned function ends the subscription."""
@@ -289,7 +291,7 @@ class Compactor:
         Raises:
             ConfigError: The argument is not a predicate.
         """
-        self._unpinned += as_predicates(predicate, "predicate")
+        self._calls.unpinned += as_predicates(predicate, "predicate")
 
     def restore(self, folds: Iterable[str], *, session: str | None = None) -> None:
         """Takes over folds that `prepare` made, here or in another process, as ``result.fold`` gave them.
@@ -387,17 +389,16 @@ class Compactor:
             FoldlineError: With ``on_failure="raise"``, the failure.
         """
         decided: Decided | None = None
-        if self._is_plain(messages, force, pins, (metadata, ids, timeout_s, cancel)):
+        if not self.background and self._calls.is_plain(messages, force, pins, (metadata, ids, timeout_s, cancel)):
             around = self._requests.around_of(tools, system)
             found = self._engine.decide(messages, state, around, self._session)  # type: ignore[arg-type]
             if isinstance(found, CompactionResult):
                 return found
             decided = found
-        return self._engine.run(
-            self._asked(
-                messages, state, force, instructions, pins, tools, system, metadata, ids, timeout_s, cancel, decided
-            )
+        call = Call(
+            messages, state, force, instructions, pins, tools, system, metadata, self._limit_s(timeout_s), cancel
         )
+        return self._engine.run(self._calls.asked(call, ids, decided))
 
     async def acompact(
         self,
@@ -421,9 +422,10 @@ class Compactor:
         ``redact``, other summarizers and strategies, and stores run in threads. Cancelling the task leaves everything
         unchanged, unless the compaction is already being stored: then it is committed before the task ends.
         """
-        return await self._engine.arun(
-            self._asked(messages, state, force, instructions, pins, tools, system, metadata, ids, timeout_s, cancel)
+        call = Call(
+            messages, state, force, instructions, pins, tools, system, metadata, self._limit_s(timeout_s), cancel
         )
+        return await self._engine.arun(self._calls.asked(call, ids))
 
     def prepare(
         self,
@@ -485,21 +487,10 @@ class Compactor:
         """
         started_s = self._clock()
         hashes = _core.hash_history(messages, self.counter, format=self.format)
-        call = self._history_call(
-            messages,
-            hashes,
-            session,
-            state,
-            force,
-            instructions,
-            pins,
-            tools,
-            system,
-            metadata,
-            timeout_s,
-            cancel,
-            started_s,
+        given = Call(
+            messages, state, force, instructions, pins, tools, system, metadata, self._limit_s(timeout_s), cancel
         )
+        call = self._calls.of_history(given, hashes, session, started_s)
         with call.history.lock:
             try:
                 return call.result(self._engine.run(call.asked()))
@@ -524,21 +515,10 @@ class Compactor:
         """`prepare` without blocking the event loop, with the same arguments; see `acompact`."""
         started_s = self._clock()
         hashes = await in_thread(lambda: _core.hash_history(messages, self.counter, format=self.format))
-        call = self._history_call(
-            messages,
-            hashes,
-            session,
-            state,
-            force,
-            instructions,
-            pins,
-            tools,
-            system,
-            metadata,
-            timeout_s,
-            cancel,
-            started_s,
+        given = Call(
+            messages, state, force, instructions, pins, tools, system, metadata, self._limit_s(timeout_s), cancel
         )
+        call = self._calls.of_history(given, hashes, session, started_s)
         try:
             # Polled: a cancelled task must not leave a thread that takes the lock later.
             while not call.history.lock.acquire(blocking=False):  # noqa: ASYNC110
@@ -552,168 +532,9 @@ class Compactor:
         finally:
             self._histories.leave(call.history)
 
-    # --- Requests -------------------------------------------------------------------------------------
-
     def _new_session(self) -> Session:
         return Session(LoopGuard(self.hysteresis))
 
-    def _is_plain(
-        self, messages: Messages | Live, force: bool, pins: Pins, others: tuple[object, object, object, object]
-    ) -> bool:
-        """Whether a call is for a transcript alone, so that the trigger decides in constant time."""
-        return (
-            isinstance(messages, (LiveTranscript, LiveSnapshot))
-            and not (force or self.background or self._pins or self._session.has_pins)
-            and others[0] is others[1] is others[2] is others[3] is None
-            and isinstance(pins, tuple)
-            and not pins
-            and not _may_have_pins(messages, self._session)
-        )
-
-    def _asked(
-        self,
-        messages: Messages | Live,
-        state: ContextState | None,
-        force: bool,
-        instructions: str | None,
-        pins: Pins,
-        tools: Messages | None,
-        system: str | Messages | None,
-        metadata: Metadata | None,
-        ids: Sequence[int | str] | None,
-        timeout_s: float | None,
-        cancel: threading.Event | None,
-        decided: Decided | None = None,
-    ) -> Asked:
-        """The request of one call of `compact`."""
-        if ids is not None and len(ids) != len(messages):
-            raise ConfigError("must be one for each message", code="bad_ids", path="ids")
-        metadata = checked_metadata(metadata)
-        session = self._session
-        has_pins = not (isinstance(pins, tuple) and not pins)
-        started_s = self._clock()
-        deadline, commit_token = self._limits(timeout_s, cancel, started_s)
-        return Asked(
-            given=messages,
-            state=state,
-            session=session,
-            pins_of=self._pin_finder(session, pins, metadata),
-            decided=decided,
-            is_pinning=bool(
-                has_pins or self._pins or metadata or session.has_pins or _may_have_pins(messages, session)
-            ),
-            calls_functions=bool(self._pins or self._unpinned) or may_call(pins),
-            around=self._requests.around_of(tools, system),
-            force=force,
-            instructions=instructions,
-            metadata=metadata,
-            ids=ids,
-            deadline=deadline,
-            commit_token=commit_token,
-            started_s=started_s,
-        )
-
-    def _limits(
-        self, timeout_s: float | None, cancel: threading.Event | None, started_s: float
-    ) -> tuple[Deadline, CommitToken]:
-        """The time limit and the cancellation flag of one call."""
-        timeout_s = self.timeout_s if timeout_s is None else checked_seconds(timeout_s)
-        commit_token = CommitToken(cancel)
-        at = None if timeout_s is None else started_s + timeout_s
-        return Deadline(at, self._clock, commit_token.is_cancelled), commit_token
-
-    def _pin_finder(
-        self, session: Session, pins: Pins, metadata: Metadata
-    ) -> Callable[[LiveSnapshot, Messages], tuple[int, ...]]:
-        indices, predicates = split_pins(pins)
-        lasting, unpinned = self._pins, self._unpinned
-
-        def find(prepared: LiveSnapshot, messages: Messages) -> tuple[int, ...]:
-            found = session.pins_of(prepared, messages, indices, predicates, lasting, unpinned)
-            important = [index for index in metadata if index < len(messages) and metadata.is_pinned(index)]
-            return tuple(sorted({*found, *important}))
-
-        return find
-
-    def _history_call(
-        self,
-        messages: Messages | Live,
-        hashes: HistoryHashes,
-        session: str | None,
-        state: ContextState | None,
-        force: bool,
-        instructions: str | None,
-        pins: Pins,
-        tools: Messages | None,
-        system: str | Messages | None,
-        metadata: Metadata | None,
-        timeout_s: float | None,
-        cancel: threading.Event | None,
-        started_s: float,
-    ) -> HistoryCall:
-        """The request of one call of `prepare`. The caller must leave its history."""
-        checked_session(session)
-        if self.store is not None and not isinstance(self.store, FoldStore):
-            detail = "must have save_fold and load_folds to serve prepare"
-            raise ConfigError(detail, code="store_without_folds", path="store")
-        metadata, around = checked_metadata(metadata), self._requests.around_of(tools, system)
-        indices, predicates = split_pins(pins)
-        deadline, commit_token = self._limits(timeout_s, cancel, started_s)
-
-        def asked_for(
-            given: LiveSnapshot, pinned: tuple[int, ...], metadata: Metadata, history: History, save: Save
-        ) -> Asked:
-            return Asked(
-                given=given,
-                state=state,
-                session=history.session,
-                session_name=session,
-                pins_of=lambda _prepared, _messages: pinned,
-                around=around,
-                force=force,
-                instructions=instructions,
-                metadata=metadata,
-                deadline=deadline,
-                commit_token=commit_token,
-                started_s=started_s,
-                save=save,
-                is_pinning=True,
-                remembers=False,
-            )
-
-        return HistoryCall(
-            messages=messages.messages if isinstance(messages, (LiveTranscript, LiveSnapshot)) else messages,
-            session=session,
-            hashes=hashes,
-            histories=self._histories,
-            history=self._histories.history(session, hashes.prefixes),
-            indices=indices,
-            predicates=predicates,
-            lasting=self._pins,
-            unpinned=self._unpinned,
-            metadata=metadata,
-            prepare=lambda view: self._requests.prepare(view, around),
-            asked_for=asked_for,
-        )
-
-
-def _may_have_pins(messages: Messages | Live, session: Session) -> bool:
-    """Whether a transcript has pins of its own, or a summary that another process made."""
-    if isinstance(messages, (list, tuple)):
-        return False
-    return messages.has_pins_or_summary and not session.has_folded  # type: ignore[union-attr]
-
-
-def checked_session(session: object) -> None:
-    """Raises a `ConfigError` unless it is a name, or None."""
-    if session is not None and (not isinstance(session, str) or not session):
-        raise ConfigError("must be a name", code="bad_session", path="session")
-
-
-def checked_metadata(metadata: object) -> Metadata:
-    """The metadata, empty by default, or a `ConfigError`."""
-    if metadata is None:
-        return Metadata()
-    if not isinstance(metadata, Metadata):
-        raise ConfigError("must be Metadata", code="bad_metadata", path="metadata")
-    return metadata
+    def _limit_s(self, timeout_s: float | None) -> float | None:
+        """The time limit of a call."""
+        return self.timeout_s if timeout_s is None else timeout_s

@@ -16,8 +16,10 @@ from typing import IO, TypeAlias, cast
 
 from foldline._core import FoldedRow, RowFolder
 from foldline.errors import FoldlineError
+from foldline.reading._chunks import MAX_CHUNK_LINES, decompressed, in_few_lines
 from foldline.reading._opening import MAX_DOCUMENT_BYTES, Opening
-from foldline.reading.files import BAD_LINES, MAX_CHUNK_LINES, _File, in_few_lines
+from foldline.reading._reader import FileReader
+from foldline.reading._values import BAD_LINES
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["NamedRow", "read_rows"]
@@ -85,11 +87,11 @@ def _opened(path: str, stream: IO[bytes] | None) -> AbstractContextManager[objec
     return nullcontext(sys.stdin.buffer if stream is None else stream)
 
 
-class _Rows(_File):
+class _Rows(FileReader):
     """Reads one file, yielding folded rows where the core folds."""
 
     def rows(self, raw: IO[bytes], folder: RowFolder) -> Iterator[NamedRow | StoredTranscript]:
-        windows = _windows(self.chunks(raw))
+        windows = _windows(decompressed(raw, self.problem))
         window = next(windows, b"")
         if folder.begins(_first_line(window)) == "session":
             yield from self._whole_session(window, windows, folder)

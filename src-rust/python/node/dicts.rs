@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use super::PyNode;
+use crate::formats::not_a_list;
 use crate::node::{Key, Kind, Node, changed};
 use crate::python::gate::exception;
 
@@ -21,6 +22,10 @@ pub(in crate::python) fn field<'py>(
     Ok(dict.get_item(name)?.filter(|value| !value.is_none()))
 }
 
+pub(in crate::python) fn is_dict(value: &Bound<'_, PyAny>) -> bool {
+    PyNode::of(value.clone()).kind() == Kind::Object
+}
+
 pub(in crate::python) fn is_list(value: &Bound<'_, PyAny>) -> bool {
     PyNode::of(value.clone()).kind() == Kind::Array
 }
@@ -31,6 +36,14 @@ pub(in crate::python) fn is_text(value: &Bound<'_, PyAny>) -> bool {
 
 pub(in crate::python) fn items<'py>(list: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     (0..PyNode::of(list.clone()).len()).map(|i| item(list, i)).collect()
+}
+
+/// The messages of a list or tuple, as the caller's own objects.
+pub(in crate::python) fn messages_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    if !is_list(messages) {
+        return Err(exception(messages.py(), not_a_list(&PyNode::of(messages.clone()))));
+    }
+    items(messages)
 }
 
 pub(in crate::python) fn type_is(holder: &Bound<'_, PyAny>, name: &str) -> bool {

@@ -11,10 +11,10 @@ use crate::batch::transcripts::Batch;
 use crate::error::{Error, Result};
 use crate::plan::{Action, Planned};
 use crate::python::arrays::read_only;
-use crate::python::counting::TokenCounter;
+use crate::python::counting::{TokenCounter, format_of};
 use crate::python::gate::{exception, guard, load_numpy};
 use crate::python::texts::Threads;
-use crate::python::transcripts::{Sink, exceptions, format_of, is_strict, work_on};
+use crate::python::transcripts::{Sink, exceptions, is_strict, work_on};
 
 /// Plans of many transcripts.
 #[pyclass(frozen, module = "foldline._core")]

@@ -1,22 +1,26 @@
 //! `repair`: turns a list that a provider rejects into one that it accepts, and lists the actions.
 //!
-//! The passes decide; this module builds messages from their drafts (`values`) and reads them again.
+//! The passes decide; this module builds messages from their drafts (`messages`, of blocks in `assembly`)
+//! and reads them again.
 
+mod as_text;
+mod assembly;
+mod messages;
+mod pieces;
 mod plans;
-pub(super) mod tool_answers;
-pub(super) mod values;
+mod tool_answers;
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use self::values::built;
+use self::messages::built;
 use super::counting::read;
 use super::gate::{exception, guard};
 use super::node::PyNode;
-use super::node::dicts::item;
+use super::node::dicts::{item, messages_of};
 use crate::error::{Error, Result};
-use crate::formats::{Format, not_a_list};
-use crate::node::{Kind, Node};
+use crate::formats::Format;
+use crate::node::Node;
 use crate::rules::repair::{OpenCalls, Options, Orphans, PASSES, Task};
 use crate::rules::validate::{Problem, Provider, Strict, validate};
 use crate::rules::{Shape, shapes};
@@ -50,7 +54,7 @@ pub(super) fn repair<'py>(
         let asked = options(provider, open_calls, orphans, strict, format);
         let (provider, options) = asked.map_err(|error| exception(py, error))?;
         let strict = options.strict;
-        let mut list = listed(messages)?;
+        let mut list = PyList::new(py, messages_of(messages)?)?;
         let mut transcript = read_in(&list, provider)?;
         // For each message of the list, the index of the given message it comes from.
         let mut origins: Vec<usize> = (0..list.len()).collect();
@@ -113,17 +117,6 @@ fn options(
         _ => return Err(Error::config("bad_policy", "orphans", "must be text or remove")),
     };
     Ok((provider, Options { open_calls, orphans, strict }))
-}
-
-/// A list of the caller's own objects.
-fn listed<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    let py = messages.py();
-    let node = PyNode::of(messages.clone());
-    if node.kind() != Kind::Array {
-        return Err(exception(py, not_a_list(&node)));
-    }
-    let items = (0..node.len()).map(|i| item(messages, i)).collect::<PyResult<Vec<_>>>()?;
-    PyList::new(py, items)
 }
 
 fn shapes_in(list: &Bound<'_, PyList>, provider: Provider) -> PyResult<Vec<Shape>> {

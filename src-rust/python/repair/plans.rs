@@ -1,8 +1,9 @@
 //! Texts beside calls as the plan of the calls, as Cohere has it.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyList, PyString};
 
+use super::pieces::copied;
 use crate::python::node::dicts::{field, is_list, is_text, items, type_is};
 
 /// The separator of joined texts.
@@ -10,7 +11,7 @@ pub(super) const BETWEEN: &str = "\n\n";
 
 /// A copy of a message whose texts are the plan of its calls. Other parts stay.
 pub(super) fn planned<'py>(message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let copy = message.cast::<PyDict>()?.copy()?;
+    let copy = copied(message)?;
     let mut plan: Vec<Bound<'py, PyAny>> = field(&copy, "tool_plan")?.filter(is_text).into_iter().collect();
     let mut rest = Vec::new();
     match field(&copy, "content")? {
