@@ -115,6 +115,6 @@ if __name__ == "__main__":
     import warnings
 
     warnings.simplefilter("ignore")
-    first, _, last = (sys.argv[1] if len(sys.argv) > 1 else "1001-1200").partition("-")
+    first, _, last = (sys.argv[1] if len(sys.argv) > 1 else "2001-2200").partition("-")
     for percent in (10, 20, 30):
         print(_row(Compact.name, Compact, percent, list(range(int(first), int(last or first) + 1)), 5))

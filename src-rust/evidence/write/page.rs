@@ -28,12 +28,13 @@ const MAX_LABEL_WORDS: usize = 6;
 /// All candidates, the most valuable of each share first.
 pub(super) fn candidates(evidence: &Evidence) -> Vec<Item> {
     let mut all = requests(evidence);
-    all.extend(rules(evidence));
+    let (rules, replaced) = rules(evidence);
+    all.extend(rules);
     all.extend(next(evidence));
     all.extend(open(evidence));
     all.extend(state(evidence));
     all.extend(commands(evidence));
-    all.extend(names(evidence));
+    all.extend(names(evidence, &replaced));
     all
 }
 
@@ -92,8 +93,9 @@ fn marked(evidence: &Evidence, at: usize, text: &str) -> String {
     text
 }
 
-/// Rules, answers, corrections and refusals, and below them the decisions of the agent.
-fn rules(evidence: &Evidence) -> Vec<Item> {
+/// Rules, answers, corrections and refusals, and below them the decisions of the agent; and the rules that later ones
+/// replace.
+fn rules(evidence: &Evidence) -> (Vec<Item>, Vec<&Note>) {
     let quoted = |note: &Note| match cited(evidence, note) {
         cited if cited.is_empty() => note.text.clone(),
         cited => format!("{cited} \"{}\"", note.text),
@@ -112,6 +114,8 @@ fn rules(evidence: &Evidence) -> Vec<Item> {
     let rules = rules.filter(|note| !answered.contains(note.text.as_str()) && !is_answer(note));
     all.extend(rules.map(|note| (note, quoted(note), true)));
     let superseded = super::constraints::superseded(&all.iter().map(|(note, ..)| *note).collect::<Vec<_>>());
+    let replaced =
+        all.iter().zip(&superseded).filter(|(_, is_old)| **is_old).map(|((note, ..), _)| *note).collect();
     let newest = all.iter().map(|(note, ..)| note.message).max().unwrap_or(0).max(1);
     let mut ranked: Vec<(bool, std::cmp::Reverse<usize>, usize, Item)> = Vec::new();
     for (i, (note, text, unless_quoted)) in all.into_iter().enumerate() {
@@ -136,7 +140,7 @@ fn rules(evidence: &Evidence) -> Vec<Item> {
     let mut decisions: Vec<Item> = decisions.collect();
     let older = decisions.split_off(count.min(decisions.len()));
     let rules = ranked.into_iter().filter(|(is_old, ..)| !is_old).map(|(.., item)| item);
-    decisions.into_iter().chain(rules).chain(older).collect()
+    (decisions.into_iter().chain(rules).chain(older).collect(), replaced)
 }
 
 /// An answer with the label of its question alone: `[4] Depth limit → "50"`.
@@ -315,9 +319,16 @@ fn without_covered(commands: &mut Vec<Item>) {
 }
 
 /// Names with a noun before them that no other section has: those of the user and repeated ones, the last named first.
-fn names(evidence: &Evidence) -> Vec<Item> {
+/// The value of a replaced rule is none.
+fn names(evidence: &Evidence, replaced: &[&Note]) -> Vec<Item> {
     let all = evidence.identifiers.iter().chain(&evidence.numbers).enumerate();
-    let mut wanted: Vec<(usize, &Named)> = all.filter(|(_, name)| has_meaning(name)).collect();
+    let is_replaced = |name: &Named| {
+        replaced
+            .iter()
+            .any(|rule| rule.message >= name.last_message && rule.text.contains(name.text.as_str()))
+    };
+    let wanted = all.filter(|(_, name)| has_meaning(name) && !is_replaced(name));
+    let mut wanted: Vec<(usize, &Named)> = wanted.collect();
     wanted.sort_by_key(|(_, name)| std::cmp::Reverse((name.by_user, name.times.min(4), name.last_message)));
     wanted
         .into_iter()
