@@ -30,19 +30,6 @@ impl ClaudeCounter {
     }
 }
 
-#[cfg(test)]
-impl ClaudeCounter {
-    /// The count of a text that does not end in a line end, without windows.
-    pub(super) fn count_by_runs(self, text: &str) -> u64 {
-        let text = &*normalized(text, self.0.folds_quotes());
-        // One leading space is the marker at the end of the frame.
-        let is_alone =
-            self.0.begins_within_boundary() && text.starts_with(' ') && !text[1..].starts_with(' ');
-        let body = if is_alone { &text[1..] } else { text };
-        Scratch::default().by_runs(body, self.0).unwrap()
-    }
-}
-
 /// What a thread keeps from text to text.
 #[derive(Default)]
 struct Scratch {
@@ -159,16 +146,6 @@ impl Scratch {
         Ok((counted?, next))
     }
 
-    /// The pieces of a normalized text by its runs alone.
-    #[cfg(test)]
-    fn by_runs(&mut self, text: &str, generation: Generation) -> Result<u64> {
-        self.marked.clear();
-        self.runs.part(text, 0..text.len());
-        let runs = std::mem::take(&mut self.runs);
-        let marker = Marker::new(text, &runs, generation);
-        self.count_runs(&marker, u64::from(marker.pays_for_frame()), u64::MAX, &mut || true)
-    }
-
     fn count_runs(
         &mut self,
         marker: &Marker<'_>,
@@ -267,4 +244,90 @@ fn of_closing_lines(count: usize, generation: Generation) -> u64 {
         return 0;
     }
     Pieces::of(generation).cover(&vec![b'\n'; count + 2], &mut Reached::default()).saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The count of a text that does not end in a line end, without windows.
+    fn by_runs(text: &str, generation: Generation) -> u64 {
+        let text = &*normalized(text, generation.folds_quotes());
+        // One leading space is the marker at the end of the frame.
+        let is_alone = text.starts_with(' ') && !text[1..].starts_with(' ');
+        let body = if generation.begins_within_boundary() && is_alone { &text[1..] } else { text };
+        let mut scratch = Scratch::default();
+        scratch.runs.part(body, 0..body.len());
+        let runs = std::mem::take(&mut scratch.runs);
+        let marker = Marker::new(body, &runs, generation);
+        let frame = u64::from(marker.pays_for_frame());
+        scratch.count_runs(&marker, frame, u64::MAX, &mut || true).unwrap()
+    }
+
+    #[test]
+    fn windows_count_like_runs() {
+        let parts = [
+            "the",
+            "The",
+            "HELLO",
+            "WiFi",
+            "it's",
+            "'tis",
+            "rock'n'roll",
+            "é's",
+            "==",
+            "});",
+            "'",
+            "''",
+            "\"",
+            "12",
+            "1234567",
+            "aVeryLongIdentifierName",
+            "→",
+            "─",
+            "…",
+            "ⓐ's",
+            "字",
+            "“",
+            "٣",
+            "\u{301}",
+            "\u{5b4}",
+            "✅",
+            "\n",
+            "\n\t",
+            "  ",
+            "\t",
+        ];
+        let mut state = 1u64;
+        let mut draw = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        for round in 0..600 {
+            // Half of the texts have no remote character but are longer than a window, now and then.
+            let (kinds, most) =
+                (if round % 2 == 0 { 19 } else { parts.len() }, if round % 20 == 0 { 3000 } else { 60 });
+            let mut text = String::new();
+            for _ in 0..=draw(most) {
+                text += parts[draw(kinds)];
+                text += [" ", " ", "", "'", "  "][draw(5)];
+            }
+            let text = text.trim_end_matches('\n');
+            for generation in Generation::ALL {
+                let counted = ClaudeCounter::new(generation).count(text, &mut || true).unwrap();
+                assert_eq!(counted, by_runs(text, generation), "{generation:?} {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn text_without_a_place_to_end_a_window_is_counted() {
+        for unit in ["a", "' ", "'a", "a'", "1 ", " ", "a1", "é"] {
+            let text = unit.repeat(10_000);
+            for generation in Generation::ALL {
+                let counted = ClaudeCounter::new(generation).count(&text, &mut || true).unwrap();
+                assert_eq!(counted, by_runs(&text, generation), "{generation:?} {unit:?}");
+            }
+        }
+    }
 }
