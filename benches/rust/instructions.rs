@@ -22,7 +22,9 @@ use foldline::batch::lines::Splitter;
 use foldline::batch::transcripts::{Batch, Count, Row};
 use foldline::count::bpe::counter::ExactCounter;
 use foldline::count::bpe::encoding::Encoding;
-use foldline::count::counter::{Counts, count_transcript};
+use foldline::count::claude::Generation;
+use foldline::count::claude::counter::ClaudeCounter;
+use foldline::count::counter::{Counter as _, Counts, count_transcript};
 use foldline::count::estimate::formula::Heuristic;
 use foldline::count::messages::read::count_json;
 use foldline::evidence::{extract, mend, render};
@@ -70,6 +72,10 @@ const CASES: &[Case] = &[
     ("count/cl100k_base/code", || long("cl100k_base", code())),
     ("count/cl100k_base/chat", || long("cl100k_base", sample("openai-tools.jsonl"))),
     ("count/cl100k_base/multilingual", || long("cl100k_base", multilingual())),
+    ("count/claude-3/prose", || claude(prose())),
+    ("count/claude-3/code", || claude(code())),
+    ("count/claude-3/chat", || claude(sample("openai-tools.jsonl"))),
+    ("count/claude-3/multilingual", || claude(multilingual())),
     ("count/o200k_base/100 x 200 B", || short("o200k_base", prose())),
     ("count/o200k_base/letters", || long("o200k_base", "a".repeat(HOSTILE))),
     ("count/o200k_base/spaces", || long("o200k_base", " ".repeat(HOSTILE))),
@@ -174,6 +180,14 @@ fn long(encoding: &str, mut text: String) -> Work {
         text.pop();
     }
     Box::new(move || encoding.count(black_box(&text)) as u64)
+}
+
+fn claude(mut text: String) -> Work {
+    while text.len() > LONG {
+        text.pop();
+    }
+    let counter = ClaudeCounter::new(Generation::V3);
+    Box::new(move || counter.count(black_box(&text), &mut || true).unwrap())
 }
 
 fn short(encoding: &str, text: String) -> Work {

@@ -126,9 +126,9 @@ def test_time_is_linear(unit: str) -> None:
     def seconds(times: int) -> float:
         best = 9.0
         for _ in range(3):
-            began = time.perf_counter()
+            began = time.process_time()
             counter.count(unit * times)
-            best = min(best, time.perf_counter() - began)
+            best = min(best, time.process_time() - began)
         return best
 
     assert seconds(80_000) < 10 * max(seconds(20_000), 0.0005)

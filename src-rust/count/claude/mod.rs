@@ -6,18 +6,18 @@
 //!
 //! - `normalize`: what the API folds or drops before it reads a text.
 //! - `classes`: the class of each character, which decides where runs begin.
-//! - `blocks`: the classes of ASCII as masks, 64 bytes at a time.
 //! - `runs`: the runs of a text, and the markers of words, case and borders that are written into them.
+//! - `local`: runs whose markers follow from the bytes beside them, cut and looked up 64 bytes at a time.
 //! - `tiles`: the fewest pieces that cover a marked run.
 //! - `memo`: the pieces of runs that recur.
-//! - [`counter`]: the counts of texts, run by run.
+//! - [`counter`]: the counts of texts: windows of local runs, and all other text run by run.
 //!
 //! A piece never spans two runs, except from a hard run into punctuation and from an apostrophe into a contraction; these
 //! are covered together. So the sum over runs is the fewest pieces of the whole text.
 
-mod blocks;
 mod classes;
 pub mod counter;
+mod local;
 mod memo;
 mod normalize;
 mod runs;

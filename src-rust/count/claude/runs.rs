@@ -4,19 +4,14 @@
 //! markers, their case before the first. Punctuation, other symbols and digits of other scripts have a marker at an edge
 //! that borders a space. A space between two markers vanishes.
 
-use std::slice::SliceIndex;
+use std::ops::Range;
 
 use super::Generation;
-use super::blocks::Block;
 use super::classes::Class;
 use super::tiles::{BEGIN, CAPS, END, SHIFT};
-use crate::count::simd::dispatch::{Engine, Kernel};
 
 /// Endings that an apostrophe binds to the word before it.
-const CONTRACTIONS: [&str; 7] = ["s", "t", "d", "m", "ll", "re", "ve"];
-
-/// The highest bit of [`Run::around`].
-const PLAIN: u8 = 0x80;
+pub(super) const CONTRACTIONS: [&str; 7] = ["s", "t", "d", "m", "ll", "re", "ve"];
 
 /// A run of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +24,6 @@ pub(super) struct Run {
     last: Class,
     /// Its numbers are of one class, and nothing else is in it.
     is_uniform: bool,
-    /// For a run of ASCII that the bytes beside it decide: [`PLAIN`], its kind, and whether a marker begins and ends
-    /// it; for others 0.
-    pub around: u8,
 }
 
 /// The kind of a run.
@@ -49,25 +41,23 @@ pub(super) enum Kind {
     HardLetter,
 }
 
-/// The runs of a text, used again from text to text. A space that vanishes between two markers is in none.
+/// The runs of a text, used again from text to text.
 #[derive(Default)]
 pub(super) struct Runs(Vec<Run>);
 
 impl Runs {
-    /// Parts a normalized text. O(bytes).
-    pub(super) fn part(&mut self, text: &str) {
+    /// Parts a range of a normalized text. O(bytes).
+    pub(super) fn part(&mut self, text: &str, range: Range<usize>) {
         self.0.clear();
-        let (engine, mut at) = (Engine::fastest(), 0);
-        while at < text.len() {
-            at = engine.run(PartPlain { runs: self, text: text.as_bytes(), at });
-            for c in text[at..].chars().take_while(|c| !c.is_ascii()) {
-                self.push(Class::of(c), at, at + c.len_utf8());
-                at += c.len_utf8();
-            }
+        let mut at = range.start;
+        for c in text.get(range).unwrap_or_default().chars() {
+            self.push(Class::of(c), at, at + c.len_utf8());
+            at += c.len_utf8();
         }
     }
 
-    /// Adds a character that is not ASCII.
+    /// Adds a character.
+    #[inline]
     fn push(&mut self, class: Class, start: usize, end: usize) {
         let before = self.0.last().map(|run| run.kind);
         let kind = match class {
@@ -84,73 +74,26 @@ impl Runs {
             // A selector belongs to the hard character before it.
             Class::Selector => before.filter(|kind| kind.is_hard()).unwrap_or(Kind::HardLetter),
         };
-        self.join(Run::new(kind, class, start, end, 0));
-    }
-
-    /// Adds a run, which may belong to the one before it.
-    #[inline]
-    fn join(&mut self, next: Run) {
-        match self.0.last_mut().filter(|run| run.kind == next.kind && run.end == next.start) {
+        match self.0.last_mut().filter(|run| run.kind == kind) {
             Some(run) => {
-                run.end = next.end;
-                run.is_uniform &= next.first == run.first || next.kind == Kind::Digit;
-                run.last = next.last;
-                // The left border is that of the first part, the right one that of the last.
-                let is_plain = run.around != 0 && next.around != 0;
-                run.around = if is_plain { run.around & !1 | next.around & 1 } else { 0 };
+                run.end = place(end);
+                run.is_uniform &= class == run.first || kind == Kind::Digit;
+                run.last = class;
             }
-            None => {
-                let follows_mark = self.0.last().is_some_and(|run| run.kind == Kind::Stray);
-                let around = if follows_mark || next.start == 0 { 0 } else { next.around };
-                self.0.push(Run { around, ..next });
-            }
+            None => self.0.push(Run {
+                kind,
+                start: place(start),
+                end: place(end),
+                first: class,
+                last: class,
+                is_uniform: true,
+            }),
         }
     }
 }
 
-/// Parts ASCII from a place on.
-struct PartPlain<'a> {
-    runs: &'a mut Runs,
-    text: &'a [u8],
-    at: usize,
-}
-
-impl Kernel for PartPlain<'_> {
-    /// Where it ends.
-    type Outcome = usize;
-
-    #[inline(always)]
-    fn run(self, _: impl Fn(&[u8; 4]) + Copy) -> usize {
-        let PartPlain { runs, text, mut at } = self;
-        // By the bits of a byte in the masks of words, digits and spaces.
-        const CLASSES: [Class; 8] = {
-            let mut classes = [Class::Punct; 8];
-            (classes[1], classes[2], classes[4]) = (Class::Word, Class::AsciiDigit, Class::Space);
-            classes
-        };
-        loop {
-            let block = Block::of(text, at);
-            let Block { words, digits, spaces, .. } = block;
-            if block.len == 0 {
-                return at;
-            }
-            let changes = |mask: u64| mask ^ mask << 1;
-            let bounds = changes(words) | changes(digits) | changes(spaces) | 1;
-            let mut starts = bounds & !block.gaps(text, at) & block.all();
-            let (begins, ends) = block.borders(text, at);
-            while starts != 0 {
-                let from = starts.trailing_zeros();
-                starts &= starts - 1;
-                let to = (from + 1 + (bounds >> from >> 1).trailing_zeros()).min(block.len);
-                let bit = |mask: u64| (mask >> from & 1) as usize;
-                let class = CLASSES[(bit(words) | bit(digits) << 1 | bit(spaces) << 2) & 7];
-                let borders = (begins >> from & 1) << 1 | ends >> (to - 1) & 1;
-                let run = Run::plain(class, at + from as usize, at + to as usize, borders as u8);
-                if from == 0 { runs.join(run) } else { runs.0.push(run) }
-            }
-            at += block.len as usize;
-        }
-    }
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 impl Kind {
@@ -160,32 +103,6 @@ impl Kind {
 }
 
 impl Run {
-    #[inline(always)]
-    fn new(kind: Kind, class: Class, start: usize, end: usize, around: u8) -> Self {
-        let place = |at| u32::try_from(at).unwrap_or(u32::MAX);
-        Run {
-            kind,
-            start: place(start),
-            end: place(end),
-            first: class,
-            last: class,
-            is_uniform: true,
-            around,
-        }
-    }
-
-    /// A run of ASCII between these borders.
-    #[inline(always)]
-    fn plain(class: Class, start: usize, end: usize, borders: u8) -> Self {
-        let (kind, around) = match class {
-            Class::Word => (Kind::Word, 3),
-            Class::Punct => (Kind::Punct, borders),
-            Class::AsciiDigit => (Kind::Digit, 0),
-            _ => (Kind::Space, 0),
-        };
-        Run::new(kind, class, start, end, PLAIN | (kind as u8) << 2 | around)
-    }
-
     /// Its text.
     #[inline]
     pub(super) fn of<'t>(&self, text: &'t str) -> &'t str {
@@ -226,9 +143,9 @@ impl<'t> Marker<'t> {
         self.runs.get(i).copied()
     }
 
-    /// The runs in a range.
-    pub(super) fn runs(&self, range: impl SliceIndex<[Run], Output = [Run]>) -> &'t [Run] {
-        self.runs.get(range).unwrap_or_default()
+    /// The number of runs.
+    pub(super) fn len(&self) -> usize {
+        self.runs.len()
     }
 
     /// Whether a piece may span the run and the next one: from a hard run into punctuation, and from an apostrophe into
@@ -267,8 +184,7 @@ impl<'t> Marker<'t> {
 
     /// Whether a word ends in a circled letter, which has the border of a symbol.
     fn ends_in_symbol(&self, i: usize) -> bool {
-        self.body(i)
-            .ends_with(|c| matches!(c, '\u{24b6}'..='\u{24e9}' | '\u{1c89}' | '\u{1c8a}' | '\u{a7cb}'))
+        self.body(i).ends_with(is_symbol_letter)
     }
 
     /// Whether the left edge of a run borders a space.
@@ -355,6 +271,11 @@ impl<'t> Marker<'t> {
     }
 }
 
+/// Whether a letter has the border of a symbol: circled ones, and a few others.
+pub(super) fn is_symbol_letter(c: char) -> bool {
+    matches!(c, '\u{24b6}'..='\u{24e9}' | '\u{1c89}' | '\u{1c8a}' | '\u{a7cb}')
+}
+
 /// The case of a word.
 enum Case {
     /// As it is written.
@@ -365,7 +286,8 @@ enum Case {
     Capitals,
 }
 
-fn write_word(
+/// Writes a word with the markers of its case and its beginning.
+pub(super) fn write_word(
     body: &str,
     begins: bool,
     has_stray_head: bool,
@@ -455,7 +377,7 @@ mod tests {
 
     fn marked(text: &str, generation: Generation) -> String {
         let mut runs = Runs::default();
-        runs.part(text);
+        runs.part(text, 0..text.len());
         let marker = Marker::new(text, &runs, generation);
         let mut out = Vec::new();
         for i in 0..runs.0.len() {

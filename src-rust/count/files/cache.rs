@@ -1,9 +1,15 @@
 //! The cache of compiled tables: a second process reads them instead of making them from the file again.
 //!
-//! An entry is keyed by the hash of the tokenizer file. It has a head, whose form is that of this version, the
-//! characters of a model on characters, the tables, and a checksum. An entry that does not fit is made again; an entry
-//! that cannot be written is done without.
+//! An entry is keyed by the hash of the tokenizer file's content, so that a changed file never finds the tables of the
+//! old one. It has a head, whose form is that of this version, the characters of a model on characters, the tables, and
+//! a checksum. An entry that does not fit is made again; an entry that cannot be written is done without.
+//!
+//! An entry is read once, to where its tables stay: the tables begin at a multiple of a cache line. It is not mapped,
+//! since the counts of a mapped file would change with it after the checksum was verified. The checksum finds damage, not
+//! intent: who can write to the cache can make counts wrong, but every access to a table is checked.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -15,16 +21,19 @@ use super::vocabulary::{Compiled, next_number};
 use super::words::Characters;
 use crate::count::pretokenize::Pattern;
 use crate::count::tables::file::Layout;
-use crate::count::tables::vocab::Vocab;
+use crate::count::tables::vocab::{LINE, Lines, Vocab};
 
 /// The environment variable with the folder; empty for no cache.
 const FOLDER: &str = "FOLDLINE_CACHE";
 
 /// Changes with the form of an entry or of the tables.
-const MAGIC: &[u8; 8] = b"FLTOKEN1";
+const MAGIC: &[u8; 8] = b"FLTOKEN2";
 
 /// Files below this size are read as fast as an entry of the cache.
 const SHORTEST: usize = 512 << 10;
+
+/// Largest entry that is read: some times those of the largest vocabularies.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// What an entry says before its tables.
 #[derive(Serialize, Deserialize)]
@@ -90,7 +99,14 @@ pub(crate) fn find(hash: u128, size: usize) -> Option<Tokenizer> {
     if size < SHORTEST {
         return None;
     }
-    decode(&std::fs::read(entry_in(&folder()?, hash)).ok()?)
+    decode(read(&entry_in(&folder()?, hash)).ok()?)
+}
+
+/// Reads an entry.
+fn read(path: &Path) -> std::io::Result<Lines> {
+    let mut file = File::open(path)?;
+    let len = file.metadata()?.len().min(MOST_BYTES);
+    Lines::read(len as usize, |place| file.read_exact(place))
 }
 
 /// Keeps what a file with this hash and size was compiled to.
@@ -149,14 +165,15 @@ fn encode(compiled: &Compiled) -> Option<Vec<u8>> {
     for words in characters.iter().flat_map(|characters| characters.words()) {
         entry.extend(words.iter().flat_map(|word| word.to_le_bytes()));
     }
+    entry.resize(entry.len().next_multiple_of(LINE), 0);
     entry.extend(compiled.file);
     let sum = xxh3_64(&entry);
     entry.extend(sum.to_le_bytes());
     Some(entry)
 }
 
-fn decode(entry: &[u8]) -> Option<Tokenizer> {
-    let (content, sum) = entry.split_last_chunk::<8>()?;
+fn decode(entry: Lines) -> Option<Tokenizer> {
+    let (content, sum) = entry.bytes().split_last_chunk::<8>()?;
     if xxh3_64(content) != u64::from_le_bytes(*sum) {
         return None;
     }
@@ -195,14 +212,12 @@ fn decode(entry: &[u8]) -> Option<Tokenizer> {
         long_seed,
         longest: head.longest,
     };
-    Some(Tokenizer {
-        vocab: Vocab::leak(next_number(), rest, &layout)?.0,
-        cuts,
-        is_composed: head.is_composed,
-        prefix: named(&PREFIXES, &head.prefix)?,
-        raw: AddedTokens::new(head.raw).ok()?,
-        normalized: AddedTokens::new(head.normalized).ok()?,
-    })
+    let (from, to) = ((content.len() - rest.len()).next_multiple_of(LINE), content.len());
+    let prefix = named(&PREFIXES, &head.prefix)?;
+    let raw = AddedTokens::new(head.raw).ok()?;
+    let normalized = AddedTokens::new(head.normalized).ok()?;
+    let vocab = Vocab::of(next_number(), entry.leak().get(from..to)?, &layout)?;
+    Some(Tokenizer { vocab, cuts, is_composed: head.is_composed, prefix, raw, normalized })
 }
 
 #[cfg(test)]
@@ -231,6 +246,14 @@ mod tests {
         draft.finish().unwrap()
     }
 
+    fn lines(entry: &[u8]) -> Lines {
+        let copy = |place: &mut [u8]| {
+            place.copy_from_slice(entry);
+            Ok(())
+        };
+        Lines::read(entry.len(), copy).unwrap()
+    }
+
     #[test]
     fn an_entry_counts_like_what_was_kept() {
         let mut characters = Characters::new();
@@ -239,7 +262,7 @@ mod tests {
         for cuts in [Cuts::Pattern(Pattern::Llama3), Cuts::Words(Box::new(characters))] {
             let compiled = compiled(cuts);
             let entry = encode(&compiled).unwrap();
-            let (found, made) = (decode(&entry).unwrap(), compiled.tokenizer().unwrap());
+            let (found, made) = (decode(lines(&entry)).unwrap(), compiled.tokenizer().unwrap());
             let mut watch = crate::count::bpe::encoding::Stop::new(usize::MAX, None);
             for text in ["", "abc ab <t> abcab", "x <t>abc"] {
                 assert_eq!(found.count(text, &mut watch), made.count(text, &mut watch), "{text}");
@@ -253,8 +276,8 @@ mod tests {
         for at in (0..entry.len()).step_by(997) {
             let mut damaged = entry.clone();
             damaged[at] ^= 1;
-            assert!(decode(&damaged).is_none(), "{at}");
-            assert!(decode(&entry[..at]).is_none(), "{at}");
+            assert!(decode(lines(&damaged)).is_none(), "{at}");
+            assert!(decode(lines(&entry[..at])).is_none(), "{at}");
         }
     }
 

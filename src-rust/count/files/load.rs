@@ -1,9 +1,12 @@
 //! Finds, recognises and reads a tokenizer file. Each is read once in a process.
 
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::problem::{bad, unsupported};
 use super::tokenizer::Tokenizer;
@@ -51,23 +54,45 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
     if size > MOST_BYTES {
         return Err(unsupported("a file of more than 256 MB"));
     }
-    let bytes = std::fs::read(&file).map_err(unreadable)?;
-    let hash = xxhash_rust::xxh3::xxh3_128(&bytes);
+    let (hash, size) = hash_of(&file).map_err(unreadable)?;
     let known = LOADED.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = known.as_ref().and_then(|loaded| loaded.get(&hash)) {
         return Ok(known);
     }
     drop(known);
-    let tokenizer = match cache::find(hash, bytes.len()) {
-        Some(tokenizer) => tokenizer,
+    let (hash, tokenizer) = match cache::find(hash, size) {
+        Some(tokenizer) => (hash, tokenizer),
         None => {
+            let bytes = std::fs::read(&file).map_err(unreadable)?;
+            // The file may have changed since.
+            let hash = xxh3_128(&bytes);
             let compiled = draft(&bytes)?.finish()?;
             cache::keep(hash, bytes.len(), &compiled);
-            compiled.tokenizer()?
+            (hash, compiled.tokenizer()?)
         }
     };
     let mut loaded = LOADED.write().unwrap_or_else(PoisonError::into_inner);
     Ok(loaded.get_or_insert_default().entry(hash).or_insert_with(|| Box::leak(Box::new(tokenizer))))
+}
+
+/// Bytes that are read and hashed at once: few enough to stay in the processor's caches.
+const CHUNK: usize = 128 << 10;
+
+/// The hash of a file's content, and its size. The content is not kept: if the cache has its tables, they are enough.
+fn hash_of(file: &Path) -> std::io::Result<(u128, usize)> {
+    let (mut file, mut hash, mut size) = (File::open(file)?, Xxh3::new(), 0);
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match file.read(&mut chunk) {
+            Ok(0) => return Ok((hash.digest128(), size)),
+            Ok(len) => {
+                hash.update(&chunk[..len]);
+                size += len;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Checks a file as loading it does, without keeping its tables. For tests with files of strangers.

@@ -5,9 +5,10 @@
 
 use crate::count::bpe::batch::{self, Batch};
 use crate::count::bpe::lookup::{MissMask, Misses, Window, look_up, recall};
-use crate::count::memo::cache_lines::find_in_line;
+use crate::count::memo::cache_lines::{CacheLine, find_in_line};
 use crate::count::memo::thread::Memo;
-use crate::count::pretokenize::classify;
+use crate::count::pretokenize::classify::{self, Block, Masks};
+use crate::count::tables::hash::Key;
 use crate::count::tables::vocab::Vocab;
 
 /// A set of processor features.
@@ -92,7 +93,34 @@ pub(crate) trait Kernel {
     fn run(self, fetch: impl Fn(&[u8; 4]) + Copy) -> Self::Outcome;
 }
 
+/// A loop over blocks of 64 bytes, compiled for each engine with its functions on blocks.
+pub(crate) trait BlockKernel {
+    /// The result of the loop.
+    type Outcome;
+
+    /// Runs the loop. `classify` is a function of [`classify`], `spread` one like [`batch::spread`], `find` one like
+    /// [`find_in_line`]. Implementations are `#[inline(always)]`.
+    fn run(
+        self,
+        classify: impl Fn(&Block) -> Masks,
+        spread: impl Fn(u64, u16, &mut [u16; 64]),
+        find: impl Fn(&CacheLine, Key) -> usize,
+    ) -> Self::Outcome;
+}
+
 impl Engine {
+    /// Runs a kernel over blocks, compiled for this engine.
+    #[inline]
+    pub(crate) fn run_blocks<K: BlockKernel>(self, kernel: K) -> K::Outcome {
+        match self {
+            Engine::Portable => kernel.run(classify::portable, batch::spread, find_in_line),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx2(detected) => detected.run_blocks_avx2(kernel),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx512(detected) => detected.run_blocks_avx512(kernel),
+        }
+    }
+
     /// Runs a kernel, compiled for this engine.
     #[inline]
     pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Outcome {
@@ -117,7 +145,7 @@ impl Engine {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::{Batch, Kernel, Memo, MissMask, Misses, Vocab, Window, look_up, recall};
+    use super::{Batch, BlockKernel, Kernel, Memo, MissMask, Misses, Vocab, Window, look_up, recall};
     use crate::count::simd::{avx2, avx512};
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
@@ -174,6 +202,22 @@ mod x86 {
         pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Outcome {
             // SAFETY: every constructor of `Detected` checks for AVX2 and its companions.
             unsafe { run_avx2(kernel) }
+        }
+
+        #[inline]
+        pub(super) fn run_blocks_avx2<K: BlockKernel>(self, kernel: K) -> K::Outcome {
+            // SAFETY: every constructor of `Detected` checks for AVX2 and its companions.
+            unsafe { run_blocks_avx2(kernel) }
+        }
+
+        #[inline]
+        pub(super) fn run_blocks_avx512<K: BlockKernel>(self, kernel: K) -> K::Outcome {
+            if self.avx512 {
+                // SAFETY: `avx512` is set only if all its features were detected.
+                unsafe { run_blocks_avx512(kernel) }
+            } else {
+                self.run_blocks_avx2(kernel)
+            }
         }
 
         #[inline]
@@ -243,6 +287,26 @@ mod x86 {
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn run_avx2<K: Kernel>(kernel: K) -> K::Outcome {
         kernel.run(fetch)
+    }
+
+    #[allow(clippy::redundant_closure)]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn run_blocks_avx2<K: BlockKernel>(kernel: K) -> K::Outcome {
+        kernel.run(
+            |block| avx2::classify(block),
+            |starts, offset, room| avx2::spread(starts, offset, room),
+            |line, key| avx2::find_in_line(line, key),
+        )
+    }
+
+    #[allow(clippy::redundant_closure)]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512vbmi,avx512vbmi2")]
+    fn run_blocks_avx512<K: BlockKernel>(kernel: K) -> K::Outcome {
+        kernel.run(
+            |block| avx512::classify(block),
+            |starts, offset, room| avx512::spread(starts, offset, room),
+            |line, key| avx512::find_in_line(line, key),
+        )
     }
 
     #[allow(clippy::redundant_closure)]

@@ -5,6 +5,7 @@
 //! [`super::hash`]); the operating system loads only the pages touched.
 
 use std::hint::select_unpredictable;
+use std::io;
 
 use super::file::Layout;
 use super::hash::{
@@ -18,7 +19,7 @@ pub(crate) type Rank = u32;
 pub(crate) const VOCABS: usize = 4;
 
 /// Bytes of a cache line.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 /// The bytes of a table file, aligned to a cache line.
 #[repr(C, align(64))]
@@ -64,6 +65,37 @@ const fn part(file: &'static [u8], (start, end): (usize, usize)) -> &'static [u8
     file.split_at(end).0.split_at(start).1
 }
 
+/// Bytes that begin a cache line, so that the lines of a table in them are not split.
+pub(crate) struct Lines {
+    bytes: Vec<u8>,
+    first: usize,
+}
+
+impl Lines {
+    /// `len` bytes, which `read` writes.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub(crate) fn read(len: usize, read: impl FnOnce(&mut [u8]) -> io::Result<()>) -> io::Result<Lines> {
+        // An allocation of bytes is not aligned, so a few more are taken.
+        let mut bytes = vec![0; len + LINE];
+        let first = bytes.as_ptr().align_offset(LINE).min(LINE);
+        bytes.truncate(first + len);
+        read(&mut bytes[first..])?;
+        Ok(Lines { bytes, first })
+    }
+
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(self.first..).unwrap_or_default()
+    }
+
+    /// The bytes, which stay in memory until the process ends.
+    pub(crate) fn leak(self) -> &'static [u8] {
+        self.bytes.leak().get(self.first..).unwrap_or_default()
+    }
+}
+
 impl Vocab {
     const fn new(number: usize, file: &'static [u8], layout: &Layout) -> Vocab {
         let slots = part(file, layout.slots).as_chunks().0;
@@ -92,10 +124,8 @@ impl Vocab {
     }
 
     /// A vocabulary over tables that were made or read at run time. The tables stay in memory until the process ends,
-    /// so that counting with them costs the same as with the built-in ones.
-    ///
-    /// With the bytes of the tables; `None` if the layout does not fit them.
-    pub(crate) fn leak(number: usize, file: &[u8], layout: &Layout) -> Option<(Vocab, &'static [u8])> {
+    /// so that counting with them costs the same as with the built-in ones. `None` if the layout does not fit them.
+    pub(crate) fn of(number: usize, file: &'static [u8], layout: &Layout) -> Option<Vocab> {
         let in_order = |(start, end): (usize, usize)| start <= end && end <= file.len();
         let len = |(start, end): (usize, usize)| end - start;
         let Layout { slots, keys, pilots, common, long_slots, long_pilots, pool, pairs, joints, .. } =
@@ -108,16 +138,17 @@ impl Vocab {
             && len(pilots).is_power_of_two()
             && len(long_pilots).is_power_of_two()
             && len(keys) / 16 < 1 << RANK_BITS;
-        if !fits {
-            return None;
-        }
-        // Cache lines must not be split. An allocation of bytes is not aligned, so a few more are taken.
-        let mut lines = vec![0; file.len() + LINE];
-        let first = lines.as_ptr().align_offset(LINE).min(LINE);
-        lines.get_mut(first..first + file.len())?.copy_from_slice(file);
-        let lines: &'static [u8] = lines.leak();
-        let tables = lines.get(first..first + file.len())?;
-        Some((Vocab::new(number, tables, layout), tables))
+        fits.then(|| Vocab::new(number, file, layout))
+    }
+
+    /// [`Vocab::of`] tables that are copied to where they stay. With the copy.
+    pub(crate) fn leak(number: usize, file: &[u8], layout: &Layout) -> Option<(Vocab, &'static [u8])> {
+        let copy = |place: &mut [u8]| {
+            place.copy_from_slice(file);
+            Ok(())
+        };
+        let tables = Lines::read(file.len(), copy).ok()?.leak();
+        Some((Vocab::of(number, tables, layout)?, tables))
     }
 
     /// The same tokens without those of rank `limit` and above.
