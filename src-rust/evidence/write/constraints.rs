@@ -16,17 +16,17 @@ const CODE: u8 = 8;
 const NUMBER: u8 = 16;
 
 /// What a rule is about, and the kinds of its values.
-struct Subject {
+struct Topic {
     words: HashSet<String>,
     values: u8,
     is_negative: bool,
 }
 
-impl Subject {
+impl Topic {
     /// Whether a newer rule on `newer` replaces one on this: half of the words are shared, or two fifths where both give
     /// an amount, a date or a code. Prohibitions add up unless the newer one says all that the older one says or both
     /// give an amount or a date, and so do rules for different persons unless they agree in the rest.
-    fn is_replaced_by(&self, newer: &Subject) -> bool {
+    fn is_replaced_by(&self, newer: &Topic) -> bool {
         let shared = self.words.intersection(&newer.words).count();
         let all = self.words.len() + newer.words.len() - shared;
         let values = self.values & newer.values;
@@ -45,11 +45,10 @@ impl Subject {
 pub(super) fn superseded(notes: &[&Note]) -> Vec<bool> {
     let mut order: Vec<usize> = (0..notes.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse((notes[*at].number, notes[*at].message)));
-    let subjects: Vec<Subject> =
-        order.iter().take(MAX_COMPARED).map(|at| subject_of(&notes[*at].text)).collect();
+    let topics: Vec<Topic> = order.iter().take(MAX_COMPARED).map(|at| topic_of(&notes[*at].text)).collect();
     let mut found = vec![false; notes.len()];
-    for (older, own) in subjects.iter().enumerate() {
-        found[order[older]] = subjects[..older].iter().enumerate().any(|(newer, other)| {
+    for (older, own) in topics.iter().enumerate() {
+        found[order[older]] = topics[..older].iter().enumerate().any(|(newer, other)| {
             // Sentences of one message stand together.
             let (a, b) = (notes[order[newer]], notes[order[older]]);
             (a.message, a.number) != (b.message, b.number) && own.is_replaced_by(other)
@@ -60,7 +59,7 @@ pub(super) fn superseded(notes: &[&Note]) -> Vec<bool> {
 
 /// The subject of a sentence: its significant words without numbers and names of persons, which are values, and without
 /// a label if the rest suffices.
-fn subject_of(text: &str) -> Subject {
+fn topic_of(text: &str) -> Topic {
     let unnamed = without_full_names(text);
     let body = unnamed
         .split_once([':', '：'])
@@ -69,7 +68,7 @@ fn subject_of(text: &str) -> Subject {
     let words = body.filter(|words| words.len() >= 2).unwrap_or_else(|| telling_words(&unnamed));
     let name = if unnamed.len() < text.len() { NAME } else { 0 };
     let values = text.split(' ').fold(name, |values, word| values | value_of(word));
-    Subject { words, values, is_negative: is_negative(&normal(text)) }
+    Topic { words, values, is_negative: is_negative(&normal(text)) }
 }
 
 /// The kind of value that a word is, or 0: `$400`, `2027-01-31`, `AB-17`, `8080`.
