@@ -84,7 +84,7 @@ pub(super) fn state(evidence: &Evidence) -> Vec<Item> {
         let text =
             without_step(&note.text, evidence.last_step.as_ref().filter(|step| step.message == note.message));
         // "Acknowledged." says nothing.
-        (!text.is_empty() && !is_nod(&text) && (!text.is_ascii() || telling(&text).len() > 1))
+        (!text.is_empty() && (!text.is_ascii() || (telling(&text).len() > 1 && !is_nod(&text))))
             .then(|| said("Last said", &Note { text, ..note.clone() }, 30_000))
     }));
     for (at, note) in evidence.context.iter().enumerate().rev() {
