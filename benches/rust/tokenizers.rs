@@ -11,6 +11,7 @@
 
 use foldline::count::counter::Counter;
 use foldline::count::files::counter::FileCounter;
+use foldline::media::encode_base64;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -88,7 +89,7 @@ fn tekken() -> String {
     let mut vocab = String::new();
     for (rank, token) in tokens.iter().enumerate() {
         let comma = if rank == 0 { "" } else { "," };
-        let encoded = base64(token);
+        let encoded = encode_base64(token);
         write!(
             vocab,
             "{comma}\n    {{\"rank\": {rank}, \"token_bytes\": \"{encoded}\", \"token_str\": null}}"
@@ -99,18 +100,4 @@ fn tekken() -> String {
         "pattern": PATTERN, "default_vocab_size": tokens.len(), "default_num_special_tokens": 0,
     });
     format!("{{\"config\": {config}, \"vocab\": [{vocab}\n]}}\n")
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for chunk in bytes.chunks(3) {
-        let word =
-            chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for nth in 0..4 {
-            let sign = SIGNS[(word >> (18 - 6 * nth)) as usize & 63];
-            out.push(if nth <= chunk.len() { char::from(sign) } else { '=' });
-        }
-    }
-    out
 }

@@ -26,14 +26,14 @@ impl Prepared {
     /// Those of reading, with the index of the message; then it is not read.
     pub fn read<N: Node>(&mut self, message: &N) -> Result<Observed> {
         let within = self.chunks.last().len();
-        let heard = self.detector.read(self.len() + self.pending(), message, self.chunks.last_mut());
-        if heard.is_err() {
+        let observed = self.detector.read(self.len() + self.pending(), message, self.chunks.last_mut());
+        if observed.is_err() {
             self.chunks.last_mut().truncate(within);
         }
-        heard
+        observed
     }
 
-    /// As [`Prepared::read`], for a message that the listener has already observed.
+    /// As [`Prepared::read`], for a message that the detector has already observed.
     ///
     /// # Errors
     /// Those of [`Prepared::read`].
@@ -52,7 +52,7 @@ impl Prepared {
     /// # Errors
     /// Those of [`Prepared::new`].
     pub fn again(&self, detector: Detector, counter: &dyn Counter, check: Interrupt<'_>) -> Result<Self> {
-        Self::listening(detector, Arc::clone(&self.tools), counter, check)
+        Self::detecting(detector, Arc::clone(&self.tools), counter, check)
     }
 
     /// Number of messages read but not yet appended.
@@ -137,7 +137,7 @@ impl Prepared {
         self.incremental.append(transcript, within, |key| ids.number(transcript.key_text(key)));
     }
 
-    /// The listener that observed the messages.
+    /// The detector that observed the messages.
     #[must_use]
     pub fn detector(&self) -> Detector {
         self.detector

@@ -74,7 +74,7 @@ impl Prepared {
         counter: &dyn Counter,
         check: Interrupt<'_>,
     ) -> Result<Self> {
-        Self::listening(Detector::new(format), tools, counter, check)
+        Self::detecting(Detector::new(format), tools, counter, check)
     }
 
     /// Prepares a transcript that is already read. Messages appended later are read in the same format. O(bytes).
@@ -112,7 +112,7 @@ impl Prepared {
         Ok(list)
     }
 
-    fn listening(
+    fn detecting(
         detector: Detector,
         tools: Arc<[Tool]>,
         counter: &dyn Counter,

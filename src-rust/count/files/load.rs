@@ -55,6 +55,10 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
         return Err(unsupported("a file of more than 256 MB"));
     }
     let (hash, size) = hash_of(&file).map_err(unreadable)?;
+    if size as u64 > MOST_BYTES {
+        // A device has no size of its own.
+        return Err(unsupported("a file of more than 256 MB"));
+    }
     let known = LOADED.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = known.as_ref().and_then(|loaded| loaded.get(&hash)) {
         return Ok(known);
@@ -78,9 +82,9 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
 /// Bytes that are read and hashed at once: few enough to stay in the processor's caches.
 const CHUNK: usize = 128 << 10;
 
-/// The hash of a file's content, and its size. The content is not kept: if the cache has its tables, they are enough.
+/// The hash of a file's content, of [`MOST_BYTES`] and one more at most, and its size. The content is not kept: if the cache has its tables, they are enough.
 fn hash_of(file: &Path) -> std::io::Result<(u128, usize)> {
-    let (mut file, mut hash, mut size) = (File::open(file)?, Xxh3::new(), 0);
+    let (mut file, mut hash, mut size) = (File::open(file)?.take(MOST_BYTES + 1), Xxh3::new(), 0);
     let mut chunk = vec![0; CHUNK];
     loop {
         match file.read(&mut chunk) {

@@ -1,5 +1,9 @@
 //! Questions with their options, and the option that a short answer means.
 
+use std::sync::LazyLock;
+
+use super::normal::{folded, is_negative};
+use super::table::{cues_of, has_any};
 use crate::evidence::text::{has_word, one_line, sentences, tail_bytes};
 
 /// Bytes at the end of a text in which its question is sought.
@@ -12,8 +16,8 @@ const MAX_QUESTION_CHARS: usize = 320;
 const MAX_AFTER: usize = 3;
 /// Longest text that may be a mere remark.
 const MAX_REMARK_BYTES: usize = 240;
-/// Longest word in -ing that is no verb: "thing", "bring", "string".
-const MIN_GERUND_BYTES: usize = 6;
+/// Shortest gerund that is told from words such as "string".
+const MIN_GERUND_BYTES: usize = 7;
 /// Most options of a question.
 const MAX_OPTIONS: usize = 20;
 
@@ -31,22 +35,23 @@ pub(in crate::evidence) fn is_question(sentence: &str) -> bool {
 
 /// Whether a text of a few sentences only tells how things are, in English: "The deploy finished and the checks passed."
 pub(in crate::evidence) fn is_remark(text: &str) -> bool {
-    const OPENINGS: [&str; 14] =
-        ["the", "a", "an", "we", "our", "it", "there", "this", "that", "these", "i", "they", "notes", "fyi"];
-    const ASKS: [&str; 22] = [
-        "please", "can", "could", "would", "will", "need", "needs", "want", "lets", "should", "must", "fix",
-        "fails", "fail", "failing", "failed", "broken", "error", "errors", "bug", "wrong", "missing",
-    ];
-    let opens = |sentence: &str| {
-        let lower = sentence.to_lowercase();
-        let first = lower.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
-        OPENINGS.contains(&first) || (first.len() > MIN_GERUND_BYTES && first.ends_with("ing"))
+    static OPENINGS: LazyLock<Vec<&str>> = LazyLock::new(|| cues_of("telling"));
+    static WISHES: LazyLock<Vec<&str>> = LazyLock::new(|| cues_of("wanting"));
+    let tells = |sentence: &str| {
+        let first = folded(sentence.split(|c: char| !c.is_alphanumeric()).next().unwrap_or(""));
+        OPENINGS.contains(&first.as_str()) || is_gerund(&first)
     };
-    let lower = text.to_lowercase().replace('\'', "");
+    let lower = folded(text);
     text.is_ascii()
         && text.len() <= MAX_REMARK_BYTES
-        && sentences(text).all(|sentence| opens(sentence) && !is_question(sentence))
-        && !ASKS.iter().any(|ask| has_word(&lower, ask))
+        && sentences(text).all(|sentence| tells(sentence) && !is_question(sentence))
+        && !is_negative(&lower)
+        && !has_any(&lower, &WISHES)
+}
+
+/// Whether a word begins a sentence such as "Drafting the changelog." "Something" and "string" are no such words.
+fn is_gerund(word: &str) -> bool {
+    word.len() >= MIN_GERUND_BYTES && word.ends_with("ing") && !word.ends_with("thing")
 }
 
 /// The question that a text ends with. O(1): only its end is read.
@@ -296,6 +301,27 @@ fn all_chosen<'a>(answer: &str, options: &'a [(String, String)]) -> Vec<&'a (Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn remarks_are_told_from_reports_and_wishes() {
+        for text in
+            ["The deploy finished. The checks passed.", "Drafting the changelog entry.", "Notes on paging."]
+        {
+            assert!(is_remark(text), "{text}");
+        }
+        for text in [
+            "The login page is slow on mobile.",
+            "The list does not scroll.",
+            "Something is off with the login.",
+            "Port the importer.",
+            "The deploy finished. Port the importer.",
+            "We need a test.",
+            "The deploy finished?",
+            "Die Prüfung ist fertig.",
+        ] {
+            assert!(!is_remark(text), "{text}");
+        }
+    }
 
     fn answer(question: &str, answer: &str) -> String {
         answered(&asked_in(question).unwrap_or_default(), answer)

@@ -68,8 +68,8 @@ fn overview(source: &dyn MessageSource, count: usize, indices: &[usize]) -> Stri
 
 /// The facts so far, and what is needed to follow the conversation.
 pub(super) struct Collector<'t> {
-    source: &'t dyn MessageSource,
-    structure: &'t Structure,
+    pub(super) source: &'t dyn MessageSource,
+    pub(super) structure: &'t Structure,
     pub(super) found: Evidence,
     pub(super) calls: Vec<Call<'t>>,
     /// For each call, by its part number in the pairing, its index in `calls`.
@@ -159,22 +159,6 @@ impl<'t> Collector<'t> {
                 _ => {}
             }
         }
-    }
-
-    /// Reads of the kept messages, from `next` on, only whether the agent just acknowledged the words before them.
-    fn end_of_turn(&mut self, next: usize) {
-        for i in (next..self.structure.len()).take(2) {
-            let (transcript, index) = self.source.at(i);
-            let speaker = |part| transcript.speaker_of(index, part);
-            match transcript.part_range(index).map(speaker).next() {
-                Some(Role::Assistant) if calls_nothing(transcript, index) => {
-                    self.acknowledges(i, &text_of(transcript, index));
-                }
-                Some(Role::User) => break,
-                _ => self.acknowledged = None,
-            }
-        }
-        self.turn_ended();
     }
 
     /// Adds a command that the user ran, with its output.
@@ -331,12 +315,8 @@ fn process_in(text: &str) -> Option<String> {
 }
 
 /// The text parts of a message, one paragraph each.
-fn text_of(transcript: &Transcript, index: usize) -> String {
+pub(super) fn text_of(transcript: &Transcript, index: usize) -> String {
     texts(transcript, transcript.parts_of(index)).collect::<Vec<_>>().join("\n\n")
-}
-
-fn calls_nothing(transcript: &Transcript, index: usize) -> bool {
-    transcript.parts_of(index).iter().all(|part| part.kind != PartKind::ToolCall)
 }
 
 /// The texts of the text parts among `parts`.

@@ -1,5 +1,6 @@
 //! Reads facts from the calls, results and texts of a session.
 
+mod acknowledged;
 mod aftermath;
 mod answers;
 pub(super) mod call_list;

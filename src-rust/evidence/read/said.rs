@@ -7,7 +7,7 @@ use super::foreign::{self, Class};
 use super::runs::Call;
 use super::wrappers::{self, ENVIRONMENT, Unwrapped};
 use crate::evidence::language::asking::{
-    UserQuestion, answered, answers_by_number, asked_in, chosen, is_question, is_remark,
+    UserQuestion, answered, answers_by_number, asked_in, chosen, is_question,
 };
 use crate::evidence::language::corrections;
 use crate::evidence::language::cues::{self, CuedSentence};
@@ -129,32 +129,6 @@ impl Collector<'_> {
         for sentence in said.iter().filter(|said| said.drops()) {
             self.tasks.drop_by(sentence.sentence);
             self.calls.push(Call::new(i, "", CallIntent::Dropped(sentence.sentence.to_owned())));
-        }
-    }
-
-    /// Notes whether a text of the agent only acknowledges the words before it: "Noted."
-    pub(super) fn acknowledges(&mut self, i: usize, text: &str) {
-        self.acknowledged = is_nod(text).then_some(i);
-    }
-
-    /// The agent's turn is over. Rules and remarks that it only acknowledged ask for nothing: they are no requests.
-    /// Rules are kept as rules, remarks as context.
-    pub(super) fn turn_ended(&mut self) {
-        let Some(at) = self.acknowledged.take() else { return };
-        let Some(last) = self.found.requests.last().filter(|last| last.message + 1 == at) else { return };
-        if self.calls.last().is_some_and(|call| call.message >= last.message) {
-            return;
-        }
-        let line = one_line(&last.text, usize::MAX);
-        let is_among = |rules: &[Note]| {
-            rules.iter().rev().take_while(|rule| rule.message + 1 >= at).any(|rule| rule.text == line)
-        };
-        let is_rule = is_among(&self.found.constraints) || is_among(&self.found.statements);
-        if is_rule || is_remark(&line) {
-            self.found.requests.pop();
-        }
-        if !is_rule && is_remark(&line) {
-            push(&mut self.found.context, note(at - 1, &format!("The user noted: {line}")));
         }
     }
 

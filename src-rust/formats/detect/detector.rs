@@ -21,13 +21,13 @@ pub struct Detector {
 pub enum Observed {
     /// The message was read.
     Read,
-    /// The message changes the detected format: all messages, this one included, must be read again with this listener.
+    /// The message changes the detected format: all messages, this one included, must be read again with this detector.
     /// Nothing was read.
     Redetect(Detector),
 }
 
 impl Detector {
-    /// A listener without messages. With `None`, it detects the format from the messages.
+    /// A detector without messages. With `None`, it detects the format from the messages.
     #[must_use]
     pub fn new(format: Option<Format>) -> Self {
         match format {
@@ -61,7 +61,7 @@ impl Detector {
         Ok(())
     }
 
-    /// A listener without messages, with the same named format or with detection.
+    /// A detector without messages, with the same named format or with detection.
     #[must_use]
     pub fn reset(&self) -> Self {
         Detector::new(if self.candidates.is_some() { None } else { Some(self.format) })
@@ -70,7 +70,7 @@ impl Detector {
     /// Observes message `i` of the list and reads it.
     ///
     /// # Errors
-    /// Those of reading, with the index. The listener is then unchanged, but the builder may hold a partial message.
+    /// Those of reading, with the index. The detector is then unchanged, but the builder may hold a partial message.
     pub fn read<N: Node>(&mut self, i: usize, message: &N, builder: &mut impl Build<N>) -> Result<Observed> {
         let Some(candidates) = &mut self.candidates else {
             return self.read_again(i, message, builder).map(|()| Observed::Read);
@@ -80,13 +80,16 @@ impl Detector {
         }
         let mut envelope = Envelope::sealed();
         envelope.open(message);
-        let mut heard = *candidates;
-        heard.observe(i, message, &envelope)?;
-        if heard.format() != self.format {
-            return Ok(Observed::Redetect(Detector { candidates: Some(heard), format: heard.format() }));
+        let mut observed = *candidates;
+        observed.observe(i, message, &envelope)?;
+        if observed.format() != self.format {
+            return Ok(Observed::Redetect(Detector {
+                candidates: Some(observed),
+                format: observed.format(),
+            }));
         }
         read_enveloped(message, &envelope, self.format, builder).map_err(|error| error.at(i))?;
-        *candidates = heard;
+        *candidates = observed;
         Ok(Observed::Read)
     }
 
