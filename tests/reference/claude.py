@@ -70,6 +70,23 @@ def pieces(file: str) -> tuple[frozenset[bytes], frozenset[bytes]]:
     return read(), read()
 
 
+@cache
+def longest_piece(file: str) -> int:
+    """Bytes of the longest piece."""
+    return max(map(len, pieces(file)[0]))
+
+
+@cache
+def parts_of_character(file: str, c: str) -> int:
+    """The fewest parts that cover a character that is no piece."""
+    _, parts = pieces(file)
+    data = c.encode()
+    best = [0] + [99] * len(data)
+    for end in range(1, len(data) + 1):
+        best[end] = min(best[j] + 1 for j in range(end) if end - j == 1 or data[j:end] in parts)
+    return best[-1]
+
+
 def normalized(text: str, folds_quotes: bool) -> str:
     """The text as it is read."""
     text = unicodedata.normalize("NFC", text)
@@ -203,21 +220,12 @@ def marked(text: str, generation: str, raw_begins_with_space: bool) -> str:
 
 def fewest(text: str, file: str) -> int:
     """The fewest pieces that cover a marked text, over all of it."""
-    whole, parts = pieces(file)
-    longest = max(map(len, whole))
-
-    @cache
-    def of_char(c: str) -> int:
-        data = c.encode()
-        best = [0] + [99] * len(data)
-        for end in range(1, len(data) + 1):
-            best[end] = min(best[j] + 1 for j in range(end) if end - j == 1 or data[j:end] in parts)
-        return best[-1]
-
+    whole, _ = pieces(file)
+    longest = longest_piece(file)
     best = [0]
     for end in range(1, len(text) + 1):
         c = text[end - 1]
-        found = best[end - 1] + (1 if c.encode() in whole else of_char(c))
+        found = best[end - 1] + (1 if c.encode() in whole else parts_of_character(file, c))
         for start in range(max(0, end - longest), end - 1):
             if best[start] + 1 < found and text[start:end].encode() in whole:
                 found = best[start] + 1
