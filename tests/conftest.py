@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from depth import DEPTH, cases
+from depth import DEEPER_ONLY, DEPTH, cases, grows
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -79,9 +79,8 @@ settings.load_profile("foldline")
 
 def pytest_report_header() -> str:
     """Say how deep this run is."""
-    return (
-        f"depth: {DEPTH}; left out: {', '.join(name for name, wanted in SELECTED.items() if not wanted) or 'nothing'}"
-    )
+    left_out = ", ".join(name for name, wanted in SELECTED.items() if not wanted) or "nothing"
+    return f"depth: {DEPTH}{', deeper tests only' if DEEPER_ONLY else ''}; left out: {left_out}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -90,7 +89,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "shared" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.shared)
     left_out = {name for name, wanted in SELECTED.items() if not wanted}
-    deselected = [item for item in items if not left_out.isdisjoint(mark.name for mark in item.iter_markers())]
+
+    def runs(item: pytest.Item) -> bool:
+        marks = {mark.name for mark in item.iter_markers()}
+        if not left_out.isdisjoint(marks):
+            return False
+        return not DEEPER_ONLY or not marks.isdisjoint(("deep", "service")) or grows(item.path)
+
+    deselected = [item for item in items if not runs(item)]
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         gone = set(deselected)

@@ -7,10 +7,10 @@ import time
 from typing import Final
 
 import pytest
-from tests.depth import cases
 from tests.reference import claude
 
 import foldline as fl
+from depth import cases
 
 MODELS: Final = {
     "claude-3": ("claude-3-haiku", "claude-sonnet-4-5", "anthropic/claude-opus-4.6", "claude-opus-4@20250514"),

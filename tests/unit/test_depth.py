@@ -15,13 +15,18 @@ from depth import TABLE
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def collected(depth: str, arguments: list[str]) -> set[str]:
+def collected(depth: str, arguments: list[str], **environment: str) -> set[str]:
     """The ids of the tests that a run of this depth takes."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *arguments]
-    services = {"FOLDLINE_REQUIRE_SERVICES": "1", "FOLDLINE_REQUIRE_ENGINES": "1"} if depth == "deep" else {}
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLDLINE_REQUIRE_")}
+    set_here = ("FOLDLINE_REQUIRE_", "FOLDLINE_DEEPER_ONLY")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(set_here)}
     done = subprocess.run(
-        command, cwd=ROOT, env=kept | services | {"FOLDLINE_DEPTH": depth}, capture_output=True, text=True, check=False
+        command,
+        cwd=ROOT,
+        env=kept | environment | {"FOLDLINE_DEPTH": depth},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr
     return {line for line in done.stdout.splitlines() if "::" in line}
@@ -29,10 +34,20 @@ def collected(depth: str, arguments: list[str]) -> set[str]:
 
 @pytest.mark.deep
 def test_the_quick_tests_are_part_of_the_deep_ones() -> None:
-    quick, deep = (collected(depth, ["tests", "python/foldline"]) for depth in ("quick", "deep"))
+    every = ["tests", "python/foldline"]
+    installed = {"FOLDLINE_REQUIRE_ENGINES": "1", "FOLDLINE_REQUIRE_BROWSER": "1"}
+    quick = collected("quick", every, **installed)
+    deep = collected("deep", every, **installed, FOLDLINE_REQUIRE_SERVICES="1")
     assert len(quick) > 1_000
     assert quick - deep == set()
     assert deep - quick != set()
+    # What CI leaves out when it goes deep, `make test` has run, and nothing that takes more cases is among it.
+    deeper = collected("deep", every, **installed, FOLDLINE_REQUIRE_SERVICES="1", FOLDLINE_DEEPER_ONLY="1")
+    assert deeper <= deep
+    assert deep - deeper <= quick
+    left_out = {ROOT / name.partition("::")[0] for name in deep - deeper}
+    counts = re.compile(r"\bcases\(\"|\bgiven\(|RuleBasedStateMachine")
+    assert [str(file) for file in left_out if counts.search(file.read_text(encoding="utf-8"))] == []
 
 
 def test_a_deeper_run_takes_at_least_as_many_cases() -> None:
