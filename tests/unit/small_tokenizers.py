@@ -31,6 +31,13 @@ PATTERNS = {
     "o200k": o200k(CONTRACTIONS + "?", r"\p{N}{1,3}"),
     "tekken": o200k("", r"\p{N}"),
 }
+KIMI = [
+    r"[\p{Han}]+",
+    CAPITALS[:-1] + r"&&[^\p{Han}]]*" + SMALL[:-1] + r"&&[^\p{Han}]]+" + CONTRACTIONS + "?",
+    CAPITALS[:-1] + r"&&[^\p{Han}]]+" + SMALL[:-1] + r"&&[^\p{Han}]]*" + CONTRACTIONS + "?",
+    *(r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n]*", r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+"),
+]
+PATTERNS["kimi"] = "|".join(KIMI)
 DEEPSEEK = [
     r"\p{N}{1,3}",
     "[一-龥\u3040-ゟ゠-ヿ]+",
@@ -45,6 +52,7 @@ PIECES = [
     *("\u200d", "ǅ", "ʰ", "   \n  ", " " * 20, "-" * 30, "e\u0301", "한국", "\u1112\u1161", "<think>", "</think>"),
     *("<s>", "\0", "\x01", "\x7f", "\ufeff", "▁", "▁▁", "ガ", "\u30ab\u3099", "・", "龥", "龦", "\u3000", "٣", "１２"),
     *("Ⅷ", "नमस्ते", "<0x41>", "\n\n\n", "word", "Word's", "x=1;", "\u2028", "\u1ace", "\U00011935\U00011930", "ß", "ﬆ"),
+    *("々", "〇", "〡", "⺀", "\U00020000", "\U00016ff0", "文's", "漢字", " 漢", "/\n", "ー"),
 ]  # fmt: skip
 CORPUS = [
     "The quick brown fox jumps over the lazy dog; don't WORRY, it'll be fine: 12345 times!\n\n    return x == 1\n",

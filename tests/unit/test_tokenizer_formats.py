@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import struct
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 import foldline as fl
 from foldline.errors import ConfigError
-from unit.small_tokenizers import CORPUS, PATTERNS, reference, save, split, texts, train
+from unit.small_tokenizers import CORPUS, KIMI, PATTERNS, reference, save, split, texts, train
 
 sentencepiece = pytest.importorskip("sentencepiece")
 tiktoken = pytest.importorskip("tiktoken")
@@ -87,13 +88,17 @@ def test_a_damaged_sentencepiece_model_is_an_error(tmp_path: Path) -> None:
             fl.TokenCounter(path)
 
 
-def tekken(folder: Path, *, extra: int = 3, **config: Any) -> tuple[Path, Any]:
-    """A small tekken.json with more tokens than its model has, and the same for tiktoken."""
-    made = train(split(PATTERNS["tekken"]))
-    vocab = json.loads(made.to_str())["model"]["vocab"]
+def byte_tokens(pattern: str) -> list[bytes]:
+    """The tokens of a small vocabulary, in the order of their ranks."""
+    vocab = json.loads(train(split(PATTERNS[pattern])).to_str())["model"]["vocab"]
     alphabet = {char: byte for byte, char in enumerate(byte_letters())}
     decoded = [bytes(alphabet[char] for char in token) for token in vocab if token != "<s>"]
-    tokens = [bytes([byte]) for byte in range(256)] + [token for token in decoded if len(token) > 1]
+    return [bytes([byte]) for byte in range(256)] + [token for token in decoded if len(token) > 1]
+
+
+def tekken(folder: Path, *, extra: int = 3, **config: Any) -> tuple[Path, Any]:
+    """A small tekken.json with more tokens than its model has, and the same for tiktoken."""
+    tokens = byte_tokens("tekken")
     used = len(tokens) - extra
     content = {
         "config": {
@@ -131,6 +136,85 @@ def test_tekken_counts_the_tokens_of_its_model_alone(tmp_path: Path) -> None:
     counter = fl.TokenCounter(path)
     wrong = {text: (counter.count(text), len(model.encode_ordinary(text))) for text in texts()}
     assert {text: pair for text, pair in wrong.items() if pair[0] != pair[1]} == {}
+
+
+#: How models' Python code spells a split pattern.
+CODE = {
+    "qwen2": 'class T:\n    # it\'s so\n    PAT_STR = r"""%s"""\n    def f(self, x): return normalize(\'NFC\', x)\n',
+    "llama3": 'FILES = {"vocab_file": "x"}\npat_str = %r\n',
+    "kimi": "pat_str = '|'.join([\n" + "".join(f'    r"""{part}""",\n' for part in KIMI) + "])\n# %s\n",
+}
+
+
+def ranks(folder: Path, pattern: str, file: str, added: dict[str, Any] | None = None) -> tuple[Path, Any]:
+    """A folder with a vocabulary of ranks and the model's code, and the same for tiktoken."""
+    tokens = byte_tokens(pattern)
+    lines = [f"{base64.b64encode(token).decode()} {rank}\n" for rank, token in enumerate(tokens)]
+    (folder / file).write_text("".join(lines), encoding="utf-8")
+    (folder / "tokenization_small.py").write_text(CODE[pattern] % PATTERNS[pattern], encoding="utf-8")
+    if added is not None:
+        (folder / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}), encoding="utf-8")
+    special = {token["content"]: len(tokens) + at for at, token in enumerate((added or {}).values())}
+    known = {token: rank for rank, token in enumerate(tokens)}
+    return folder, tiktoken.Encoding("small", pat_str=PATTERNS[pattern], mergeable_ranks=known, special_tokens=special)
+
+
+@pytest.mark.parametrize(("pattern", "file"), [("kimi", "tiktoken.model"), ("llama3", "tokenizer.model")])
+def test_ranks_have_the_pattern_and_the_added_tokens_of_their_folder(pattern: str, file: str, tmp_path: Path) -> None:
+    """Kimi's and GLM's files are named like those of other formats."""
+    added = {
+        "900": {"content": "<think>", "special": False, "normalized": False},
+        "901": {"content": "</think>", "special": False, "normalized": False},
+        "902": {"content": "<s>", "special": True, "normalized": False},
+    }
+    folder, model = ranks(tmp_path, pattern, file, added)
+    plain = {"<think>", "</think>"}
+    for counter in (fl.TokenCounter(folder), fl.TokenCounter(folder / file)):
+        assert counter.kind == "exact"
+        wrong = {
+            text: (counter.count(text), len(model.encode(text, allowed_special=plain, disallowed_special=())))
+            for text in texts()
+        }
+        assert {text: pair for text, pair in wrong.items() if pair[0] != pair[1]} == {}
+
+
+def test_ranks_are_normalized_as_their_code_says(tmp_path: Path) -> None:
+    folder, model = ranks(tmp_path, "qwen2", "small.tiktoken")
+    counter = fl.TokenCounter(folder)
+    for text in (*texts(), "e\u0301" * 20, "a\u0323\u0307"):
+        composed = unicodedata.normalize("NFC", text)
+        if unicodedata.normalize("NFD", composed).isascii() or composed == text:
+            assert counter.count(text) == len(model.encode_ordinary(composed)), ascii(text)
+
+
+def test_a_changed_configuration_is_read_anew(tmp_path: Path) -> None:
+    folder, _ = ranks(tmp_path, "llama3", "small.tiktoken")
+    before = fl.TokenCounter(folder).count("1234567 <think>")
+    code = CODE["qwen2"] % PATTERNS["qwen2"]
+    (folder / "tokenization_small.py").write_text(code, encoding="utf-8")
+    assert fl.TokenCounter(folder).count("1234567 <think>") > before
+
+
+def test_ranks_without_one_known_pattern_are_refused(tmp_path: Path) -> None:
+    folder, _ = ranks(tmp_path, "llama3", "small.tiktoken")
+    code = folder / "tokenization_small.py"
+
+    def refused(named: str, kind: str = "unsupported_tokenizer") -> None:
+        with pytest.raises(ConfigError, match=named) as caught:
+            fl.TokenCounter(folder)
+        assert caught.value.code == kind
+
+    (folder / "tokenization_other.py").write_text(CODE["qwen2"] % PATTERNS["qwen2"], encoding="utf-8")
+    refused("several split patterns")
+    (folder / "tokenization_other.py").unlink()
+    code.write_text(code.read_text("utf-8") + "x = normalize('NFKC', x)\n", encoding="utf-8")
+    refused("normalization")
+    code.write_text("pat_str = r'\\w+'\n", encoding="utf-8")
+    refused("split pattern")
+    code.unlink()
+    refused("split pattern")
+    (folder / "second.tiktoken").write_bytes((folder / "small.tiktoken").read_bytes())
+    refused("not one .tiktoken", "bad_tokenizer")
 
 
 def test_a_tekken_with_other_settings_is_refused(tmp_path: Path) -> None:

@@ -33,9 +33,12 @@ MODELS = {
     "qwen3:32b": "qwen3",
     "Qwen/Qwen3-32B-FP8": "qwen3",
     "qwen2.5-72b-instruct": "qwen2.5",
+    "deepseek-r1:671b": "deepseek-v3",
+    "deepseek-v3.1": "deepseek-v3",
     "deepseek-v4": "deepseek-v4",
     "mistral-nemo": "tekken",
     "mistral-7b-instruct-v0.3": "mistral-v3",
+    "mistral-large-2411": "mistral-v7",
     "mixtral-8x7b": "mistral-v1",
     "gemma-4-31b-it": "gemma-4",
 }
@@ -85,8 +88,8 @@ def reference(name: str) -> Callable[[str], int]:
     if name in ("qwen3", "qwen2.5"):
         added = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["added_tokens"]
         return qwen([token["content"] for token in added if not token["special"]])
-    if name == "deepseek-v4":
-        made = tokenizers.Tokenizer.from_file(str(FOLDER / "deepseek-v4.json"))
+    if name.startswith("deepseek"):
+        made = tokenizers.Tokenizer.from_file(str(FOLDER / f"{name}.json"))
         made.encode_special_tokens = True
         return lambda text: len(made.encode(text, add_special_tokens=False).ids)
     if name == "tekken":

@@ -4,7 +4,9 @@ use super::batch::{Batch, LONGEST};
 use super::lookup::{MissMask, Misses, Window};
 use super::miss::{self, Waiting};
 use crate::count::memo::thread::MemoGuard;
-use crate::count::pretokenize::boundaries::{DEEPSEEK, GPT2, GPT4, GPT4O, LLAMA3, QWEN2, QWEN35, TEKKEN};
+use crate::count::pretokenize::boundaries::{
+    DEEPSEEK, GPT2, GPT4, GPT4O, KIMI, LLAMA3, QWEN2, QWEN35, TEKKEN,
+};
 use crate::count::pretokenize::{Pattern, Progress};
 use crate::count::simd::dispatch::Engine;
 use crate::count::tables::vocab::{VOCABS, Vocab};
@@ -39,6 +41,7 @@ impl Cutter for Pattern {
             Pattern::Qwen35 => engine.cut::<QWEN35>(batch, text),
             Pattern::Tekken => engine.cut::<TEKKEN>(batch, text),
             Pattern::Deepseek => engine.cut::<DEEPSEEK>(batch, text),
+            Pattern::Kimi => engine.cut::<KIMI>(batch, text),
         }
     }
 
@@ -274,6 +277,7 @@ mod tests {
             (&O200K, Pattern::Qwen35),
             (&O200K, Pattern::Tekken),
             (&CL100K, Pattern::Deepseek),
+            (&O200K, Pattern::Kimi),
         ] {
             let expected = by_scanner(vocab, pattern, text);
             for engine in Engine::all() {
@@ -330,6 +334,11 @@ mod tests {
         "・",
         "龥",
         "龦",
+        "々",
+        "〇",
+        "⺀",
+        "\u{20000}",
+        "\u{16ff0}",
         "ガ",
         "한",
         "ï",

@@ -50,7 +50,7 @@ struct Head {
     normalized: Vec<AddedToken>,
 }
 
-const PATTERNS: [(&str, Pattern); 8] = [
+const PATTERNS: [(&str, Pattern); 9] = [
     ("gpt2", Pattern::Gpt2),
     ("gpt4", Pattern::Gpt4),
     ("gpt4o", Pattern::Gpt4o),
@@ -59,6 +59,7 @@ const PATTERNS: [(&str, Pattern); 8] = [
     ("qwen35", Pattern::Qwen35),
     ("tekken", Pattern::Tekken),
     ("deepseek", Pattern::Deepseek),
+    ("kimi", Pattern::Kimi),
 ];
 
 const PREFIXES: [(&str, Prefix); 5] = [

@@ -132,6 +132,7 @@ fn pattern_of(name: &str) -> Option<(Pattern, bool)> {
         "deepseek-v3" => (Pattern::Deepseek, false),
         "gpt-4o" | "llama4" => (Pattern::Gpt4o, true),
         "tekken" => (Pattern::Tekken, true),
+        "kimi-k2" => (Pattern::Kimi, false),
         _ => return None,
     })
 }

@@ -31,8 +31,9 @@ struct File<'a> {
     model: Model<'a>,
 }
 
+/// An added token, as it stands in a `tokenizer.json` and in a `tokenizer_config.json`.
 #[derive(Deserialize)]
-struct Added {
+pub(crate) struct Added {
     content: String,
     #[serde(default)]
     special: bool,
@@ -294,13 +295,17 @@ pub(crate) fn build(
 }
 
 /// The added tokens, by what they are searched in.
-struct Sets {
-    raw: Vec<AddedToken>,
-    normalized: Vec<AddedToken>,
+pub(crate) struct Sets {
+    pub(crate) raw: Vec<AddedToken>,
+    pub(crate) normalized: Vec<AddedToken>,
 }
 
 impl Sets {
-    fn new(added: Vec<Added>, steps: Steps) -> Result<Sets> {
+    /// The added tokens of a model with these steps.
+    ///
+    /// # Errors
+    /// `unsupported_tokenizer`.
+    pub(crate) fn new(added: Vec<Added>, steps: Steps) -> Result<Sets> {
         let (mut raw, mut normalized) = (Vec::new(), Vec::new());
         for token in added {
             let in_normalized = token.normalized.unwrap_or(!token.special);

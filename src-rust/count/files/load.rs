@@ -2,23 +2,21 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
+use super::folder::{self, Configuration};
 use super::problem::{bad, unsupported};
 use super::tokenizer::Tokenizer;
 use super::vocabulary::{Draft, tables};
 use super::{cache, gguf, hf, sentencepiece, tekken, tiktoken};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Largest file that is read: five times that of the largest known vocabularies.
 const MOST_BYTES: u64 = 256 << 20;
-
-/// Names of the files in a model's folder, in the order in which they are looked for.
-const NAMES: [&str; 3] = ["tokenizer.json", "tekken.json", "tokenizer.model"];
 
 /// Tokenizers by the hash of their file. They stay until the process ends.
 static LOADED: RwLock<Option<FxHashMap<u128, &'static Tokenizer>>> = RwLock::new(None);
@@ -31,24 +29,14 @@ pub fn is_tokenizer_path(name: &str) -> bool {
         || (name.contains(['/', '\\']) && Path::new(name).is_dir())
 }
 
-/// The file of a path: itself, or that of a model's folder.
-fn file_of(path: &Path) -> Result<PathBuf> {
-    if !path.is_dir() {
-        return Ok(path.to_owned());
-    }
-    NAMES.iter().map(|name| path.join(name)).find(|file| file.is_file()).ok_or_else(|| {
-        let names = NAMES.join(", ");
-        Error::config("bad_tokenizer", "counter", format!("the folder has none of {names}"))
-    })
-}
-
 /// The tokenizer of a file or of a model's folder.
 ///
 /// # Errors
 /// `bad_tokenizer` for a file that cannot be read, is damaged or of another form; `unsupported_tokenizer` for one that
 /// the engine does not support, with the part that it does not.
 pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
-    let file = file_of(path)?;
+    let file = folder::file_of(path)?;
+    let configuration = Configuration::beside(&file);
     let unreadable = |_| bad("the file cannot be read");
     let size = std::fs::metadata(&file).map_err(unreadable)?.len();
     if size > MOST_BYTES {
@@ -59,6 +47,7 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
         // A device has no size of its own.
         return Err(unsupported("a file of more than 256 MB"));
     }
+    let hash = configuration.hash(hash);
     let known = LOADED.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = known.as_ref().and_then(|loaded| loaded.get(&hash)) {
         return Ok(known);
@@ -69,8 +58,8 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
         None => {
             let bytes = std::fs::read(&file).map_err(unreadable)?;
             // The file may have changed since.
-            let hash = xxh3_128(&bytes);
-            let compiled = draft(&bytes)?.finish()?;
+            let hash = configuration.hash(xxh3_128(&bytes));
+            let compiled = draft(&bytes, &configuration)?.finish()?;
             cache::keep(hash, bytes.len(), &compiled);
             (hash, compiled.tokenizer()?)
         }
@@ -82,7 +71,8 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
 /// Bytes that are read and hashed at once: few enough to stay in the processor's caches.
 const CHUNK: usize = 128 << 10;
 
-/// The hash of a file's content, of [`MOST_BYTES`] and one more at most, and its size. The content is not kept: if the cache has its tables, they are enough.
+/// The hash of a file's content, of [`MOST_BYTES`] and one more at most, and its size. The content is not kept: if the
+/// cache has its tables, they are enough.
 fn hash_of(file: &Path) -> std::io::Result<(u128, usize)> {
     let (mut file, mut hash, mut size) = (File::open(file)?.take(MOST_BYTES + 1), Xxh3::new(), 0);
     let mut chunk = vec![0; CHUNK];
@@ -104,11 +94,11 @@ fn hash_of(file: &Path) -> std::io::Result<(u128, usize)> {
 /// # Errors
 /// Those of loading it.
 pub fn check(bytes: &[u8]) -> Result<()> {
-    draft(bytes).and_then(|draft| tables(&draft.tokens)).map(|_| ())
+    draft(bytes, &Configuration::default()).and_then(|draft| tables(&draft.tokens)).map(|_| ())
 }
 
 /// Recognises a file by its content and reads it.
-fn draft(bytes: &[u8]) -> Result<Draft> {
+fn draft(bytes: &[u8], configuration: &Configuration) -> Result<Draft> {
     let text = bytes.trim_ascii_start();
     if text.starts_with(b"{") {
         // Tekken's configuration stands first; `tokenizer.json` has no member of that name.
@@ -126,8 +116,8 @@ fn draft(bytes: &[u8]) -> Result<Draft> {
     if bytes.first() == Some(&0x0a) {
         return sentencepiece::read(bytes);
     }
-    if tiktoken::tokens(bytes).is_ok() {
-        return Err(unsupported("a vocabulary without its split pattern"));
+    if tiktoken::is_ranked(bytes) {
+        return configuration.tokenizer(tiktoken::tokens(bytes)?);
     }
     Err(bad("the file is not a tokenizer"))
 }

@@ -24,6 +24,9 @@ pub(crate) fn pattern_of(text: &str) -> Option<Pattern> {
     let words = |end: &str| format!("{CAPITALS}*{SMALL}+{end}|{CAPITALS}+{SMALL}*{end}|");
     let o200k =
         |end: &str, numbers: &str| format!(r"{}{numbers}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*{SPACES}", words(end));
+    let kimi = o200k(&format!("{contraction}?"), r"\p{N}{1,3}");
+    let kimi = kimi.replace(r"\p{M}]", r"\p{M}&&[^\p{Han}]]").replace(r"[\r\n/]*", r"[\r\n]*");
+    let kimi = format!(r"[\p{{Han}}]+|{kimi}");
     let known = [
         (
             r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+".to_owned(),
@@ -42,6 +45,7 @@ pub(crate) fn pattern_of(text: &str) -> Option<Pattern> {
         ),
         (o200k(&format!("{contraction}?"), r"\p{N}{1,3}"), Pattern::Gpt4o),
         (o200k("", r"\p{N}"), Pattern::Tekken),
+        (kimi, Pattern::Kimi),
     ];
     known.into_iter().find(|(known, _)| *known == text).map(|(_, pattern)| pattern)
 }

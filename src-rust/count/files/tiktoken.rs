@@ -1,4 +1,5 @@
-//! `.tiktoken`: a line for each token, its bytes in base64 and its rank. The file has no split pattern.
+//! `.tiktoken`: a line for each token, its bytes in base64 and its rank. The file has no split pattern, see
+//! [`super::folder`].
 
 use super::base64;
 use super::problem::{bad, unsupported};
@@ -29,6 +30,22 @@ pub(crate) fn tokenizer(tokens: Vec<Vec<u8>>, pattern: Pattern) -> Result<Draft>
     })
 }
 
+/// The token and the rank of a line.
+fn token(line: &[u8]) -> Option<(u32, Vec<u8>)> {
+    let space = memchr::memchr(b' ', line)?;
+    let rank = std::str::from_utf8(line.get(space + 1..)?).ok()?.parse().ok()?;
+    Some((rank, base64::decode(line.get(..space)?)?))
+}
+
+/// Longest first line of such a file: tokens are short.
+const LONGEST_LINE: usize = 4096;
+
+/// Whether a file begins with a token and its rank.
+pub(crate) fn is_ranked(file: &[u8]) -> bool {
+    let head = &file[..file.len().min(LONGEST_LINE)];
+    head.split(|byte| *byte == b'\n').next().is_some_and(|line| token(line.trim_ascii()).is_some())
+}
+
 /// The tokens of a file in the order of their ranks.
 ///
 /// # Errors
@@ -40,12 +57,7 @@ pub(crate) fn tokens(file: &[u8]) -> Result<Vec<Vec<u8>>> {
         if line.is_empty() {
             continue;
         }
-        let token = || {
-            let space = memchr::memchr(b' ', line)?;
-            let rank = std::str::from_utf8(line.get(space + 1..)?).ok()?.parse().ok()?;
-            Some((rank, base64::decode(line.get(..space)?)?))
-        };
-        ranked.push(token().ok_or_else(|| bad("a line that is not a token and its rank"))?);
+        ranked.push(token(line).ok_or_else(|| bad("a line that is not a token and its rank"))?);
     }
     ranked.sort_by_key(|(rank, _)| *rank);
     if ranked.is_empty() || ranked.windows(2).any(|pair| pair[0].0 == pair[1].0) {

@@ -38,6 +38,10 @@ pub(super) fn spelled(name: &str) -> Option<String> {
             return Some(format!("{line}{rest}"));
         }
     }
+    // Mistral's hub writes `Mistral-Large-Instruct-2411`, its API `mistral-large-2411`.
+    if ["mistral-", "pixtral-"].iter().any(|line| name.starts_with(line)) && name.contains("-instruct-") {
+        return Some(name.replacen("-instruct-", "-", 1));
+    }
     let (written, line) = LINES.iter().find(|(written, _)| {
         name.strip_prefix(written).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic()))
     })?;
@@ -112,6 +116,8 @@ mod tests {
             ("gemma-3-27b-it", Some("gemma-3-27b-it")),
             ("phi4", Some("phi-4")),
             ("mistral:7b", Some("mistral-7b")),
+            ("mistral-large-instruct-2411", Some("mistral-large-2411")),
+            ("mistral-7b-instruct-v0.2", Some("mistral-7b-v0.2")),
             ("deepseek-chat-v3.1", Some("deepseek-v3.1")),
             ("qwen-max", Some("qwen-max")),
             ("glm-4.5-air", Some("glm-4.5-air")),

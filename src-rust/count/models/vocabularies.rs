@@ -69,6 +69,10 @@ pub(super) static VOCABULARIES: &[Vocabulary] = &[
         "mistral-v3",
         &["mistralai/Mistral-7B-Instruct-v0.3", "mistralai/Mixtral-8x22B-Instruct-v0.1"],
     ),
+    vocabulary(
+        "mistral-v7",
+        &["mistralai/Mistral-Large-Instruct-2411", "mistralai/Pixtral-Large-Instruct-2411"],
+    ),
     vocabulary("mistral-v1", &["mistralai/Mixtral-8x7B-Instruct-v0.1", "mistralai/Mistral-7B-Instruct-v0.2"]),
     vocabulary("phi-4", &["microsoft/phi-4"]),
     vocabulary("phi-3", &["microsoft/Phi-3-mini-4k-instruct", "microsoft/Phi-3.5-mini-instruct"]),

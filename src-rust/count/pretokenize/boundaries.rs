@@ -20,7 +20,8 @@
 use super::classify::{Leads, Masks};
 use super::contraction;
 use super::unicode::{
-    BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPER, is_east_asian, is_other_at, wide_run,
+    BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPER, is_east_asian, is_han, is_other_at,
+    wide_run,
 };
 
 /// [`super::Pattern`] as a constant.
@@ -32,15 +33,31 @@ pub(crate) const QWEN2: u8 = 7;
 pub(crate) const QWEN35: u8 = 8;
 pub(crate) const TEKKEN: u8 = 9;
 pub(crate) const DEEPSEEK: u8 = 10;
+pub(crate) const KIMI: u8 = 11;
 
-/// Whether words are capitals, then small letters, and slashes after symbols belong to them.
+/// Whether words are capitals, then small letters.
 const fn is_cased(p: u8) -> bool {
+    matches!(p, GPT4O | TEKKEN | KIMI)
+}
+
+/// Whether slashes after symbols belong to them.
+const fn takes_slashes(p: u8) -> bool {
     matches!(p, GPT4O | TEKKEN)
+}
+
+/// Whether a contraction belongs to the word before it.
+const fn ends_in_contraction(p: u8) -> bool {
+    matches!(p, GPT4O | KIMI)
+}
+
+/// Whether runs of East Asian characters are pre-tokens of their own.
+const fn cuts_east_asian(p: u8) -> bool {
+    matches!(p, DEEPSEEK | KIMI)
 }
 
 /// Whether marks are letters, at least after letters.
 const fn joins_marks(p: u8) -> bool {
-    matches!(p, GPT4O | TEKKEN | QWEN35 | DEEPSEEK)
+    matches!(p, GPT4O | TEKKEN | QWEN35 | DEEPSEEK | KIMI)
 }
 
 /// Whether every number is a pre-token.
@@ -83,8 +100,8 @@ pub(crate) fn widen<const P: u8>(
     let last = if tail == 0 || len < 64 { 0 } else { cut_off(text, at, tail) };
     let mut hard = last;
     let complete = lowest(len) & !last;
-    // In DeepSeek most characters of three bytes are not letters.
-    let caseless_3 = if P == DEEPSEEK { 0 } else { known.caseless_3 & complete };
+    // Most characters of three bytes may be in such a run.
+    let caseless_3 = if cuts_east_asian(P) { 0 } else { known.caseless_3 & complete };
     let lower_2 = known.lower_2 & complete;
     masks.caseless |= caseless_3 | caseless_3 << 1 | caseless_3 << 2;
     masks.lower |= lower_2 | lower_2 << 1;
@@ -109,17 +126,22 @@ pub(crate) fn widen<const P: u8>(
         leads &= leads - 1;
         let bytes = [window[i], window[i + 1], window[i + 2], window[i + 3]];
         let (class, run) = wide_run(bytes);
-        if P == DEEPSEEK && is_east_asian(&bytes, 0) {
+        // The digits, signs and marks of Han are left to the scanner.
+        let is_letter = class == CASELESS.trailing_zeros() as usize;
+        if P == DEEPSEEK && is_east_asian(&bytes, 0) || P == KIMI && is_letter && is_han(&bytes, 0) {
             east_asian |= run << i;
         } else {
+            if P == KIMI && !is_letter && is_han(&bytes, 0) {
+                hard |= 1 << i;
+            }
             of_class[class] |= run << i;
             if P == DEEPSEEK && class == SYMBOL.trailing_zeros() as usize && is_other_at(&bytes, 0) {
                 hard |= 1 << i;
             }
         }
     }
-    if P == DEEPSEEK {
-        // No pattern of DeepSeek has a slash of its own: its place has the East Asian characters.
+    if cuts_east_asian(P) {
+        // These patterns have no slash of their own: its place has the East Asian characters.
         masks.slash = east_asian;
     }
     let of = |class: u8| of_class[class.trailing_zeros() as usize % 8];
@@ -188,7 +210,7 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
         let behind = newline & symbol << 1;
         taken = newline & !newline.wrapping_add(behind);
     }
-    if is_cased(P) {
+    if takes_slashes(P) {
         let mut more = slash & taken << 1;
         while more != 0 {
             taken |= more;
@@ -200,7 +222,7 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
     let white = blank | newline;
 
     // The parts that DeepSeek's first two patterns take end the text for the third.
-    let east_asian = if P == DEEPSEEK { slash & wide } else { 0 };
+    let east_asian = if cuts_east_asian(P) { slash & wide } else { 0 };
     let end_of_inner = if P == DEEPSEEK { number | east_asian } else { 0 };
     let leader = if P == GPT2 { space } else { blank };
     let symbol_start = symbol & !(symbol << 1) & !(space << 1);
@@ -263,7 +285,7 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
 
     let mut quotes = match P {
         TEKKEN | DEEPSEEK => 0,
-        GPT4O => quote & letter << 1,
+        GPT4O | KIMI => quote & letter << 1,
         _ => quote & starts,
     };
     // End of the last contraction: another cannot follow directly.
@@ -271,14 +293,14 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
     while quotes != 0 {
         let i = quotes.trailing_zeros() as usize;
         quotes &= quotes - 1;
-        if P == GPT4O && i == free && i != 0 {
+        if ends_in_contraction(P) && i == free && i != 0 {
             continue;
         }
         if let Some(behind) = contraction(text, at + i, P != GPT2) {
             free = behind - at;
             let bytes = free - i;
-            // In GPT-4o the quote continues a word; in the others it starts a pre-token.
-            starts &= !(lowest(bytes) << i) | if P == GPT4O { 0 } else { 1 << i };
+            // In GPT-4o the quote continues a word; in most others it starts a pre-token.
+            starts &= !(lowest(bytes) << i) | if ends_in_contraction(P) { 0 } else { 1 << i };
             starts |= letter & (1 << i) << bytes;
         }
     }

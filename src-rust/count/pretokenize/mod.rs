@@ -18,7 +18,7 @@ pub(crate) mod unicode;
 
 use self::unicode::{
     BLANK, CASELESS, LETTER, LOWER, MARK, NEWLINE, NUMBER, SPACE, SYMBOL, UPPER, class_at, is_east_asian,
-    is_other_at,
+    is_han, is_other_at,
 };
 
 /// The pre-tokenization pattern of an encoding.
@@ -40,7 +40,24 @@ pub(crate) enum Pattern {
     Tekken,
     /// DeepSeek V3 and later: three patterns in turn.
     Deepseek,
+    /// Kimi K2: [`Pattern::Gpt4o`], but runs of Han characters are pre-tokens, and slashes do not follow symbols.
+    Kimi,
 }
+
+/// The variants of [`Pattern::Gpt4o`].
+#[derive(Clone, Copy)]
+struct Cased {
+    /// Most digits of a number.
+    digits: usize,
+    /// Whether a contraction belongs to the word before it.
+    contracts: bool,
+    /// Whether runs of Han characters are pre-tokens.
+    cuts_han: bool,
+}
+
+const O200K: Cased = Cased { digits: 3, contracts: true, cuts_han: false };
+const MISTRAL: Cased = Cased { digits: 1, contracts: false, cuts_han: false };
+const MOONSHOT: Cased = Cased { digits: 3, contracts: true, cuts_han: true };
 
 /// Observes the position of a scan and may stop it.
 pub(crate) trait Progress {
@@ -58,12 +75,13 @@ impl Pattern {
         match self {
             Pattern::Gpt2 => scan.gpt2(start),
             Pattern::Gpt4 => scan.gpt4(start),
-            Pattern::Gpt4o => scan.gpt4o(start, 3, true),
+            Pattern::Gpt4o => scan.gpt4o(start, O200K),
             Pattern::Llama3 => scan.llama(start, 3, 0),
             Pattern::Qwen2 => scan.llama(start, 1, 0),
             Pattern::Qwen35 => scan.llama(start, 1, MARK),
-            Pattern::Tekken => scan.gpt4o(start, 1, false),
+            Pattern::Tekken => scan.gpt4o(start, MISTRAL),
             Pattern::Deepseek => scan.deepseek(start),
+            Pattern::Kimi => scan.gpt4o(start, MOONSHOT),
         }
     }
 }
@@ -122,23 +140,33 @@ impl<P: Progress> Scan<'_, P> {
     /// `|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?`
     /// `|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
     ///
-    /// `most_numbers` instead of three; without the contractions if not `contracts`.
-    fn gpt4o(&mut self, start: usize, most_numbers: usize, contracts: bool) -> usize {
+    /// With other digits and contractions as `form` says. Where it cuts Han characters, `[\p{Han}]+` comes first, the
+    /// letters of words are others, and `[\r\n]*` follows symbols.
+    fn gpt4o(&mut self, start: usize, form: Cased) -> usize {
+        if form.cuts_han && is_han(self.text, start) {
+            let mut at = start;
+            while is_han(self.text, at) && self.progress.reached(at) {
+                at += class_at(self.text, at).1;
+            }
+            return at;
+        }
         let (class, len) = class_at(self.text, start);
         if class & (LETTER | MARK) != 0 {
             // A mark also matches the optional first character; the cut is the same.
-            return self.cased_word(start, contracts);
+            return self.cased_word(start, form);
         }
         if class == NUMBER {
-            return self.numbers(start, most_numbers);
+            return self.numbers(start, form.digits);
         }
         let (next, _) = class_at(self.text, start + len);
-        if class != NEWLINE && next & (LETTER | MARK) != 0 {
-            return self.cased_word(start + len, contracts);
+        let joins = class != NEWLINE && next & (LETTER | MARK) != 0;
+        if joins && !(form.cuts_han && is_han(self.text, start + len)) {
+            return self.cased_word(start + len, form);
         }
         if let Some(body) = self.symbols(start, class, next, MARK | SYMBOL) {
             let mut end = self.run(body, MARK | SYMBOL);
-            while matches!(self.text.get(end), Some(b'\r' | b'\n' | b'/')) && self.progress.reached(end) {
+            let is_taken = |byte| matches!(byte, Some(b'\r' | b'\n')) || byte == Some(b'/') && !form.cuts_han;
+            while is_taken(self.text.get(end).copied()) && self.progress.reached(end) {
                 end += 1;
             }
             return end;
@@ -256,15 +284,20 @@ impl<P: Progress> Scan<'_, P> {
     }
 
     /// Capitals, then small letters, then an optional contraction; at least one letter or mark.
-    fn cased_word(&mut self, start: usize, contracts: bool) -> usize {
+    fn cased_word(&mut self, start: usize, form: Cased) -> usize {
         let mut at = start;
         let mut after_both = None;
+        let mut is_small = false;
         let end = loop {
             let (class, len) = class_at(self.text, at);
             match class {
-                UPPER => {}
+                CASELESS | MARK if form.cuts_han && is_han(self.text, at) => {
+                    break if is_small { at } else { after_both.unwrap_or(at) };
+                }
                 CASELESS | MARK => after_both = Some(at + len),
-                LOWER => break self.run(at, LOWER | CASELESS | MARK),
+                LOWER => is_small = true,
+                UPPER if !is_small => {}
+                _ if is_small => break at,
                 _ => break after_both.unwrap_or(at),
             }
             at += len;
@@ -272,7 +305,7 @@ impl<P: Progress> Scan<'_, P> {
                 break at;
             }
         };
-        contraction(self.text, end, true).filter(|_| contracts).unwrap_or(end)
+        contraction(self.text, end, true).filter(|_| form.contracts).unwrap_or(end)
     }
 
     /// The start of the run of symbols, if the pre-token is one: here, or after one space.

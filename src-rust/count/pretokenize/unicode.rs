@@ -80,6 +80,52 @@ pub(crate) fn is_east_asian(text: &[u8], at: usize) -> bool {
     }
 }
 
+/// The characters of `\p{Han}`, as ranges of code points.
+const HAN: [(u32, u32); 22] = [
+    (0x2e80, 0x2e99),
+    (0x2e9b, 0x2ef3),
+    (0x2f00, 0x2fd5),
+    (0x3005, 0x3005),
+    (0x3007, 0x3007),
+    (0x3021, 0x3029),
+    (0x3038, 0x303b),
+    (0x3400, 0x4dbf),
+    (0x4e00, 0x9fff),
+    (0xf900, 0xfa6d),
+    (0xfa70, 0xfad9),
+    (0x1_6fe2, 0x1_6fe3),
+    (0x1_6ff0, 0x1_6ff1),
+    (0x2_0000, 0x2_a6df),
+    (0x2_a700, 0x2_b739),
+    (0x2_b740, 0x2_b81d),
+    (0x2_b820, 0x2_cea1),
+    (0x2_ceb0, 0x2_ebe0),
+    (0x2_ebf0, 0x2_ee5d),
+    (0x2_f800, 0x2_fa1d),
+    (0x3_0000, 0x3_134a),
+    (0x3_1350, 0x3_23af),
+];
+
+/// Whether the character at `at` is of the script Han.
+#[inline]
+pub(crate) fn is_han(text: &[u8], at: usize) -> bool {
+    let Some(&[first, second, third]) = text.get(at..).and_then(|rest| rest.first_chunk()) else {
+        return false;
+    };
+    let low = |byte: u8| u32::from(byte & 0x3f);
+    let code_point = match first {
+        // Nearly all of a text.
+        0xe5..=0xe9 => return true,
+        0xe0..0xf0 => u32::from(first & 0xf) << 12 | low(second) << 6 | low(third),
+        0xf0.. => {
+            let fourth = text.get(at + 3).copied().unwrap_or(0);
+            u32::from(first & 7) << 18 | low(second) << 12 | low(third) << 6 | low(fourth)
+        }
+        _ => return false,
+    };
+    HAN.iter().any(|(from, to)| (*from..=*to).contains(&code_point))
+}
+
 /// Whether the character at `at`, of the class [`SYMBOL`], is neither punctuation nor a symbol: a control, a format
 /// character, or unassigned.
 #[inline]
@@ -145,13 +191,15 @@ mod tests {
     }
 
     #[test]
-    fn others_and_east_asian_characters_are_those_of_the_regex_engine() {
+    fn scripts_and_others_are_those_of_the_regex_engine() {
+        let han = regex::Regex::new(r"\p{Han}").unwrap();
         let others = regex::Regex::new(r"[^\s\p{L}\p{N}\p{M}\p{P}\p{S}]").unwrap();
         let east_asian = regex::Regex::new(r"[一-龥\x{3040}-\x{309f}\x{30a0}-\x{30ff}]").unwrap();
         let mut utf8 = [0; 4];
         for c in '\0'..=char::MAX {
             let text = &*c.encode_utf8(&mut utf8);
             assert_eq!(is_other_at(text.as_bytes(), 0), others.is_match(text), "U+{:04X}", c as u32);
+            assert_eq!(is_han(text.as_bytes(), 0), han.is_match(text), "U+{:04X}", c as u32);
             assert_eq!(is_east_asian(text.as_bytes(), 0), east_asian.is_match(text), "U+{:04X}", c as u32);
         }
     }

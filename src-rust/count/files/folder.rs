@@ -1,0 +1,237 @@
+//! A model's folder: the file of its tokenizer, and what a vocabulary of ranks (`.tiktoken`) lacks.
+//!
+//! The split pattern of such a vocabulary stands in the model's Python code (`tokenization_*.py`), which is searched for
+//! the text of a known pattern and never run; its added tokens stand in `tokenizer_config.json`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::hf::{Added, Sets};
+use super::problem::{bad, unsupported};
+use super::steps::{Steps, pattern_of};
+use super::tiktoken;
+use super::tokenizer::Prefix;
+use super::vocabulary::Draft;
+use crate::error::{Error, Result};
+
+/// Names of the files in a model's folder, in the order in which they are looked for. `tiktoken.model` is Kimi's.
+const NAMES: [&str; 4] = ["tokenizer.json", "tekken.json", "tokenizer.model", "tiktoken.model"];
+
+/// Most bytes that are read of a file of configuration, and most such files.
+const MOST_BYTES: u64 = 4 << 20;
+const MOST_FILES: usize = 16;
+
+/// The file of a path: itself, or that of a model's folder.
+///
+/// # Errors
+/// `bad_tokenizer` for a folder that has none, or several vocabularies of ranks.
+pub(super) fn file_of(path: &Path) -> Result<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    if let Some(file) = NAMES.iter().map(|name| path.join(name)).find(|file| file.is_file()) {
+        return Ok(file);
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut ranks = entries.filter(|file| file.extension().is_some_and(|end| end == "tiktoken"));
+    match (ranks.next(), ranks.next()) {
+        (Some(file), None) => Ok(file),
+        _ => {
+            let names = NAMES.join(", ");
+            let detail = format!("the folder has none of {names}, and not one .tiktoken file");
+            Err(Error::config("bad_tokenizer", "counter", detail))
+        }
+    }
+}
+
+/// What stands beside a vocabulary of ranks. Empty for other files.
+#[derive(Default)]
+pub(super) struct Configuration {
+    /// The model's Python code.
+    code: Vec<String>,
+    /// `tokenizer_config.json`, or nothing.
+    added: String,
+}
+
+#[derive(Deserialize)]
+struct Config {
+    #[serde(default)]
+    added_tokens_decoder: BTreeMap<String, Added>,
+}
+
+impl Configuration {
+    /// The configuration of a file. What cannot be read is left out.
+    pub(super) fn beside(file: &Path) -> Configuration {
+        let head = read_text(file, 4096, true);
+        let (Some(folder), true) =
+            (file.parent(), head.is_some_and(|head| tiktoken::is_ranked(head.as_bytes())))
+        else {
+            return Configuration::default();
+        };
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let is_code = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            name.starts_with("tokenization_") && name.ends_with(".py")
+        };
+        let mut code: Vec<PathBuf> = entries.filter(is_code).collect();
+        code.sort();
+        code.truncate(MOST_FILES);
+        Configuration {
+            code: code.iter().filter_map(|path| read_text(path, MOST_BYTES, false)).collect(),
+            added: read_text(&folder.join("tokenizer_config.json"), MOST_BYTES, false).unwrap_or_default(),
+        }
+    }
+
+    /// The hash of a file with this hash and its configuration.
+    pub(super) fn hash(&self, file: u128) -> u128 {
+        if self.code.is_empty() && self.added.is_empty() {
+            return file;
+        }
+        let mut hash = Xxh3::new();
+        hash.update(&file.to_le_bytes());
+        for text in self.code.iter().chain([&self.added]) {
+            hash.update(&(text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        }
+        hash.digest128()
+    }
+
+    /// The tokenizer of these tokens.
+    ///
+    /// # Errors
+    /// `unsupported_tokenizer` without a known split pattern, or with several; `bad_tokenizer`.
+    pub(super) fn tokenizer(&self, tokens: Vec<Vec<u8>>) -> Result<Draft> {
+        let mut found = None;
+        for pattern in self.code.iter().flat_map(|code| texts(code)).filter_map(|text| pattern_of(&text)) {
+            if found.is_some_and(|other| other != pattern) {
+                return Err(unsupported("a vocabulary of ranks with several split patterns"));
+            }
+            found = Some(pattern);
+        }
+        let pattern = found.ok_or_else(|| {
+            unsupported(
+                "a vocabulary of ranks without its split pattern (the model's tokenization_*.py beside it names it)",
+            )
+        })?;
+        let is_normalized = |form: &str| {
+            self.code
+                .iter()
+                .any(|code| ['"', '\''].iter().any(|quote| code.contains(&format!("({quote}{form}{quote}"))))
+        };
+        if ["NFKC", "NFD", "NFKD"].iter().any(|form| is_normalized(form)) {
+            return Err(unsupported("a vocabulary of ranks with another normalization than NFC"));
+        }
+        let mut draft = tiktoken::tokenizer(tokens, pattern)?;
+        draft.is_composed = is_normalized("NFC");
+        if !self.added.is_empty() {
+            let config: Config =
+                serde_json::from_str(&self.added).map_err(|_| bad("the tokenizer_config.json beside it"))?;
+            let steps =
+                Steps { pattern: Some(pattern), prefix: Prefix::Never, is_composed: draft.is_composed };
+            let added = Sets::new(config.added_tokens_decoder.into_values().collect(), steps)?;
+            (draft.raw, draft.normalized) = (added.raw, added.normalized);
+        }
+        Ok(draft)
+    }
+}
+
+/// The text of a file of at most `most` bytes, or its beginning.
+fn read_text(path: &Path, most: u64, is_head: bool) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > most && !is_head {
+        return None;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// The texts of string literals in Python code: each, and neighbours in a list joined by `|` or nothing.
+fn texts(code: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut list: Vec<String> = Vec::new();
+    let mut rest = code;
+    while !rest.is_empty() {
+        let begins = rest.find(['"', '\'', '#']);
+        let (before, from) = rest.split_at(begins.unwrap_or(rest.len()));
+        let prefix = before.len() - before.trim_end_matches(['r', 'R', 'b', 'B', 'u', 'U', 'f', 'F']).len();
+        let (between, prefix) = before.split_at(before.len() - prefix);
+        if between.contains(|c: char| !c.is_whitespace() && c != ',') {
+            join(&mut list, &mut texts);
+        }
+        if from.starts_with('#') {
+            rest = from.find('\n').map_or("", |end| &from[end..]);
+            continue;
+        }
+        let Some((text, behind)) = literal(from, prefix.contains(['r', 'R'])) else { break };
+        texts.push(text.clone());
+        list.push(text);
+        rest = behind;
+    }
+    join(&mut list, &mut texts);
+    texts
+}
+
+/// Adds a list of literals as one text.
+fn join(list: &mut Vec<String>, texts: &mut Vec<String>) {
+    if list.len() > 1 {
+        texts.push(list.join("|"));
+        texts.push(list.concat());
+    }
+    list.clear();
+}
+
+/// The string literal that the code begins with, and the code behind it.
+fn literal(code: &str, is_raw: bool) -> Option<(String, &str)> {
+    let quote = [r#"""""#, "'''", "\"", "'"].into_iter().find(|quote| code.starts_with(quote))?;
+    let mut text = String::new();
+    let mut rest = code.get(quote.len()..)?;
+    loop {
+        if let Some(behind) = rest.strip_prefix(quote) {
+            return Some((text, behind));
+        }
+        let mut chars = rest.chars();
+        let c = chars.next()?;
+        if c != '\\' {
+            text.push(c);
+        } else {
+            match (chars.next()?, is_raw) {
+                ('n', false) => text.push('\n'),
+                ('r', false) => text.push('\r'),
+                ('t', false) => text.push('\t'),
+                ('\n', false) => {}
+                (c @ ('\\' | '"' | '\''), false) => text.push(c),
+                (c, _) => text.extend(['\\', c]),
+            }
+        }
+        rest = chars.as_str();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_are_read_as_python_reads_them() {
+        let code = r####"
+# it's a comment
+NAMES = {"vocab": 'x.model'}
+A = "\\p{L}+|'s\n"
+B = "|".join([
+    r"""[\p{Han}]+""",  # "first"
+    r"""\s+""",
+])
+C = r'a\'b' "c"
+"####;
+        let found = texts(code);
+        for text in ["vocab", "x.model", "\\p{L}+|'s\n", r"[\p{Han}]+|\s+", r"a\'b", r"a\'bc"] {
+            assert!(found.iter().any(|each| each == text), "{text:?} in {found:?}");
+        }
+        assert_eq!(texts("a = '''never closed"), Vec::<String>::new());
+    }
+}
