@@ -251,15 +251,24 @@ def gguf(values: dict[str, Any]) -> bytes:
     return b"GGUF" + struct.pack("<IQQ", 3, 0, len(values)) + b"".join(pairs())
 
 
-def test_a_gguf_of_a_byte_level_model_counts_like_its_tokenizer_json(tmp_path: Path) -> None:
-    made = train(split(PATTERNS["qwen2"]))
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [
+        *(("gpt-2", "gpt2"), ("mpt", "gpt2"), ("olmo", "gpt2"), ("phi-2", "gpt2")),
+        *(("llama-bpe", "llama3"), ("dbrx", "llama3"), ("smaug-bpe", "llama3"), ("glm4", "llama3")),
+        *(("qwen2", "qwen2"), ("stablelm2", "qwen2"), ("qwen35", "qwen35"), ("gpt-4o", "o200k"), ("tekken", "tekken")),
+        ("kimi-k2", "kimi"),
+    ],
+)
+def test_a_gguf_of_a_byte_level_model_counts_like_its_tokenizer_json(name: str, pattern: str, tmp_path: Path) -> None:
+    made = train(split(PATTERNS[pattern]))
     made.add_tokens(["<think>"])
     content = json.loads(made.to_str())
     tokens = sorted(content["model"]["vocab"], key=content["model"]["vocab"].__getitem__)
     values = {
         "general.architecture": "qwen2",
         "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.pre": "qwen2",
+        "tokenizer.ggml.pre": name,
         "tokenizer.ggml.tokens": [*tokens, "<think>"],
         "tokenizer.ggml.token_type": [3 if token == "<s>" else 1 for token in tokens] + [4],
         "tokenizer.ggml.merges": [" ".join(merge) for merge in content["model"]["merges"]],

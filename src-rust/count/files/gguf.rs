@@ -125,9 +125,10 @@ fn metadata(file: &[u8]) -> Option<HashMap<&str, Value<'_>>> {
 /// The split pattern of a value of `tokenizer.ggml.pre`, and whether a piece in the vocabulary is a token at once.
 fn pattern_of(name: &str) -> Option<(Pattern, bool)> {
     Some(match name {
-        "gpt-2" | "phi-2" | "jina-es" | "jina-de" | "mpt" | "olmo" | "dbrx" => (Pattern::Gpt2, false),
+        "gpt-2" | "phi-2" | "jina-es" | "jina-de" | "mpt" | "olmo" => (Pattern::Gpt2, false),
+        "dbrx" | "smaug-bpe" | "glm4" | "chatglm-bpe" => (Pattern::Llama3, false),
         "llama-bpe" | "llama3" | "llama-v3" | "falcon3" => (Pattern::Llama3, true),
-        "qwen2" | "deepseek-r1-qwen" | "megrez" => (Pattern::Qwen2, false),
+        "qwen2" | "deepseek-r1-qwen" | "megrez" | "stablelm2" => (Pattern::Qwen2, false),
         "qwen35" => (Pattern::Qwen35, false),
         "deepseek-v3" => (Pattern::Deepseek, false),
         "gpt-4o" | "llama4" => (Pattern::Gpt4o, true),
