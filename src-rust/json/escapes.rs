@@ -103,6 +103,30 @@ pub(super) fn decode_into(raw: &str, out: &mut String) -> bool {
     }
 }
 
+/// Whether a raw string begins with `sign` after white space, or with an escape that may be it.
+#[inline]
+pub(super) fn may_begin_with(mut raw: &[u8], sign: u8) -> bool {
+    loop {
+        raw = match raw {
+            [b'\\', b'u', b'0', b'0', ..] => return true,
+            [b'\\', b'n' | b'r' | b't', rest @ ..] | [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] => rest,
+            _ => return raw.first() == Some(&sign),
+        }
+    }
+}
+
+/// Whether a raw string ends with `sign` before white space, or with an escape that may be it.
+#[inline]
+pub(super) fn may_end_with(mut raw: &[u8], sign: u8) -> bool {
+    loop {
+        raw = match raw {
+            [.., b'\\', b'u', b'0', b'0', _, _] => return true,
+            [rest @ .., b'\\', b'n' | b'r' | b't'] | [rest @ .., b' ' | b'\n' | b'\r' | b'\t'] => rest,
+            _ => return raw.last() == Some(&sign),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

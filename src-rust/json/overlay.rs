@@ -6,7 +6,7 @@ use super::rewrite::{Rewrite, push_string};
 use super::tape_list::TapeList;
 use crate::error::Result;
 use crate::node::keys::ordinal_of;
-use crate::node::{Fields, Key, KeySet, Kind, Node, Unit, edges};
+use crate::node::{Fields, Key, KeySet, Kind, Node, Unit};
 
 /// A value composed of the caller's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,13 +168,21 @@ impl<'t> Node for OverlayNode<'t> {
         }
     }
 
-    fn with_edges<R>(&self, read: impl FnOnce(&[u8], &[u8]) -> R) -> Option<R> {
+    fn may_begin_with(&self, sign: u8) -> bool {
         match self {
-            OverlayNode::Given(node) => node.with_edges(read),
-            made => made.made_text().map(|text| {
-                let (first, last) = edges(text);
-                read(first, last)
-            }),
+            OverlayNode::Given(node) => node.may_begin_with(sign),
+            made => {
+                made.made_text().is_some_and(|text| text.trim_ascii_start().as_bytes().first() == Some(&sign))
+            }
+        }
+    }
+
+    fn may_end_with(&self, sign: u8) -> bool {
+        match self {
+            OverlayNode::Given(node) => node.may_end_with(sign),
+            made => {
+                made.made_text().is_some_and(|text| text.trim_ascii_end().as_bytes().last() == Some(&sign))
+            }
         }
     }
 

@@ -8,11 +8,11 @@ use std::borrow::Cow;
 
 use super::document::{keep_last_of_repeated, write_number};
 use super::entry::{Entry, Escapes};
-use super::escapes::{decode, decode_into};
+use super::escapes::{decode, decode_into, may_begin_with, may_end_with};
 use super::scan::Parser;
 use crate::error::{Error, Result};
 use crate::node::keys::bit_of;
-use crate::node::{Fields, Key, KeySet, Kind, Node, Unit, edges, write_json_string};
+use crate::node::{Fields, Key, KeySet, Kind, Node, Unit, write_json_string};
 
 /// Members up to which repeated keys are found by pairwise comparison; for more, a table is faster.
 const MOST_COMPARED: usize = 16;
@@ -255,9 +255,12 @@ impl<'t> Node for TapeNode<'t> {
         Some(read(&text, is_lossy))
     }
 
-    fn with_edges<R>(&self, read: impl FnOnce(&[u8], &[u8]) -> R) -> Option<R> {
-        let (first, last) = edges(self.tape.raw(self.string()?));
-        Some(read(first, last))
+    fn may_begin_with(&self, sign: u8) -> bool {
+        self.string().is_some_and(|entry| may_begin_with(self.tape.raw(entry).as_bytes(), sign))
+    }
+
+    fn may_end_with(&self, sign: u8) -> bool {
+        self.string().is_some_and(|entry| may_end_with(self.tape.raw(entry).as_bytes(), sign))
     }
 
     fn append_text(&self, out: &mut String) -> Option<bool> {

@@ -47,8 +47,12 @@ impl<'t> Node for TapeList<'t> {
         self.one()?.with_text(read)
     }
 
-    fn with_edges<R>(&self, read: impl FnOnce(&[u8], &[u8]) -> R) -> Option<R> {
-        self.one()?.with_edges(read)
+    fn may_begin_with(&self, sign: u8) -> bool {
+        self.one().is_some_and(|node| node.may_begin_with(sign))
+    }
+
+    fn may_end_with(&self, sign: u8) -> bool {
+        self.one().is_some_and(|node| node.may_end_with(sign))
     }
 
     fn append_text(&self, out: &mut String) -> Option<bool> {

@@ -29,17 +29,6 @@ pub const MAX_DEPTH: usize = 128;
 /// exponentially long text.
 pub const MAX_VALUES: u32 = 1 << 23;
 
-/// Bytes at each end of a text that [`Node::with_edges`] shows.
-const EDGE_BYTES: usize = 16;
-
-/// Up to [`EDGE_BYTES`] at the beginning and at the end of a text.
-#[inline]
-pub(crate) fn edges(text: &str) -> (&[u8], &[u8]) {
-    let bytes = text.as_bytes();
-    let length = bytes.len().min(EDGE_BYTES);
-    (&bytes[..length], &bytes[bytes.len() - length..])
-}
-
 /// The type of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -74,13 +63,15 @@ pub trait Node: Sized + Clone {
     /// node is not a string.
     fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R>;
 
-    /// Calls `read` with a few bytes at the beginning and at the end of a string node, as they are stored: in
-    /// JSON they may hold escapes. Cheaper than [`Node::with_text`] for a text that is encoded or escaped.
-    fn with_edges<R>(&self, read: impl FnOnce(&[u8], &[u8]) -> R) -> Option<R> {
-        self.with_text(|text, _| {
-            let (first, last) = edges(text);
-            read(first, last)
-        })
+    /// Whether the first character of a string node after ASCII white space is `sign`. It may be true for another text,
+    /// whose beginning would have to be decoded. O(1) but for white space.
+    fn may_begin_with(&self, sign: u8) -> bool {
+        self.with_text(|text, _| text.trim_ascii_start().as_bytes().first() == Some(&sign)) == Some(true)
+    }
+
+    /// [`Node::may_begin_with`] for the last character.
+    fn may_end_with(&self, sign: u8) -> bool {
+        self.with_text(|text, _| text.trim_ascii_end().as_bytes().last() == Some(&sign)) == Some(true)
     }
 
     /// Appends the text of a string node. Returns whether lone surrogates were replaced; `None` if it is not a string.

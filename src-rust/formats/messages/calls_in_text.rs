@@ -16,8 +16,7 @@ const RESPONSE: &str = "<tool_response>";
 /// Calls in a text of the model, which ends its turn with them. A text that only speaks of the tags, or goes on after
 /// them, has none.
 pub(super) fn calls_in<N: Node>(text: Option<&N>) -> usize {
-    let may_have = |text: &&N| text.with_edges(|_, last| may_end_in_tag(last)) == Some(true);
-    let counted = text.filter(may_have).and_then(|text| {
+    let counted = text.filter(|text| text.may_end_with(b'>')).and_then(|text| {
         text.with_text(|text, _| {
             let (_, after) = text.rsplit_once(CALL_END)?;
             // Training data have the end marker of the template after the last call.
@@ -30,37 +29,12 @@ pub(super) fn calls_in<N: Node>(text: Option<&N>) -> usize {
 
 /// Responses in a text that begins with one.
 pub fn responses_in<N: Node>(text: Option<&N>) -> usize {
-    let may_have = |text: &&N| text.with_edges(|first, _| may_begin_with_tag(first)) == Some(true);
-    let counted = text.filter(may_have).and_then(|text| {
+    let counted = text.filter(|text| text.may_begin_with(b'<')).and_then(|text| {
         text.with_text(|text, _| {
             text.trim_start().starts_with(RESPONSE).then(|| text.matches(RESPONSE).count())
         })
     });
     counted.flatten().unwrap_or(0)
-}
-
-/// Whether a text that begins so may begin with a tag after white space, either of them plain or as an escape.
-#[inline]
-fn may_begin_with_tag(mut first: &[u8]) -> bool {
-    loop {
-        first = match first {
-            [] | [b'<', ..] | [b'\\', b'u', b'0', b'0', ..] => return true,
-            [b'\\', b'n' | b'r' | b't', rest @ ..] | [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] => rest,
-            _ => return false,
-        }
-    }
-}
-
-/// Whether a text that ends so may end in a tag before white space, either of them plain or as an escape.
-#[inline]
-fn may_end_in_tag(mut last: &[u8]) -> bool {
-    loop {
-        last = match last {
-            [] | [.., b'>'] | [.., b'\\', b'u', b'0', b'0', _, _] => return true,
-            [rest @ .., b'\\', b'n' | b'r' | b't'] | [rest @ .., b' ' | b'\n' | b'\r' | b'\t'] => rest,
-            _ => return false,
-        }
-    }
 }
 
 /// Adds the calls that the text of a message of the model holds.

@@ -53,6 +53,14 @@ pub(in crate::python) fn characters(string: &Bound<'_, PyString>) -> usize {
     usize::try_from(unsafe { ffi::PyUnicode_GetLength(string.as_ptr()) }).unwrap_or(usize::MAX)
 }
 
+/// The code point at a place, which is below [`characters`]. O(1).
+#[inline(always)]
+pub(super) fn character(string: &Bound<'_, PyString>, place: usize) -> u32 {
+    debug_assert!(place < characters(string));
+    // SAFETY: `string` is a live reference and the GIL is held. A place beyond the string would set an exception.
+    unsafe { ffi::PyUnicode_ReadChar(string.as_ptr(), place as ffi::Py_ssize_t) }
+}
+
 /// The UTF-8 of a string, encoded into a temporary.
 pub(in crate::python) struct Utf8(PyBackedBytes);
 

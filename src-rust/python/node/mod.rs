@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::type_object::PyTypeCheck;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use self::c_api::each_member;
+use self::c_api::{character, characters, each_member};
 use self::text::{PyText, length_of, text_of};
 use super::gate::yield_gil;
 use crate::error::{Error, Result};
@@ -159,6 +159,16 @@ impl Node for PyNode<'_> {
     }
 
     #[inline(always)]
+    fn may_begin_with(&self, sign: u8) -> bool {
+        self.string().is_some_and(|string| is_at_edge(string, sign, 0..characters(string)))
+    }
+
+    #[inline(always)]
+    fn may_end_with(&self, sign: u8) -> bool {
+        self.string().is_some_and(|string| is_at_edge(string, sign, (0..characters(string)).rev()))
+    }
+
+    #[inline(always)]
     fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R> {
         self.string().map(|string| text_of(string, read))
     }
@@ -245,6 +255,16 @@ impl Node for PyNode<'_> {
             out.push_str(&big_integer(object));
         }
     }
+}
+
+/// Whether the first character at these places that is no ASCII white space is `sign`. Does not need the string's UTF-8.
+#[inline(always)]
+fn is_at_edge(string: &Bound<'_, PyString>, sign: u8, mut places: impl Iterator<Item = usize>) -> bool {
+    let found = places.find_map(|at| {
+        let character = character(string, at);
+        (!u8::try_from(character).is_ok_and(|byte| byte.is_ascii_whitespace())).then_some(character)
+    });
+    found == Some(u32::from(sign))
 }
 
 /// The digits of an integer beyond 64 bits. Python refuses to print more than a few thousand digits; such a number,
