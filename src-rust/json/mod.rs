@@ -10,6 +10,7 @@ mod simd;
 mod strings;
 mod tape;
 mod tape_list;
+mod tape_node;
 
 pub use document::{JsonDoc, JsonNode, replace_lone_surrogates, with_document};
 pub use overlay::{Overlay, OverlayNode, push_overlay};

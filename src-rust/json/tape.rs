@@ -6,13 +6,12 @@
 
 use std::borrow::Cow;
 
-use super::document::{keep_last_of_repeated, write_number};
+use super::document::keep_last_of_repeated;
 use super::entry::{Entry, Escapes};
-use super::escapes::{decode, decode_into, may_begin_with, may_end_with};
+use super::escapes::decode;
 use super::scan::Parser;
 use crate::error::{Error, Result};
-use crate::node::keys::bit_of;
-use crate::node::{Fields, Key, KeySet, Kind, Node, Unit, write_json_string};
+use crate::node::{Kind, Unit};
 
 /// Members up to which repeated keys are found by pairwise comparison; for more, a table is faster.
 const MOST_COMPARED: usize = 16;
@@ -32,7 +31,7 @@ fn sign_of(name: &[u8]) -> u32 {
 pub struct Tape<'a> {
     text: &'a str,
     is_ascii: bool,
-    entries: Vec<Entry>,
+    pub(super) entries: Vec<Entry>,
     escapes: Vec<Escapes>,
     depth: usize,
 }
@@ -40,8 +39,8 @@ pub struct Tape<'a> {
 /// A value of a [`Tape`].
 #[derive(Clone, Copy, Debug)]
 pub struct TapeNode<'t> {
-    tape: &'t Tape<'t>,
-    at: u32,
+    pub(super) tape: &'t Tape<'t>,
+    pub(super) at: u32,
 }
 
 impl<'a> Tape<'a> {
@@ -75,12 +74,12 @@ impl<'a> Tape<'a> {
         TapeNode { tape: self, at: 0 }
     }
 
-    fn entry(&self, at: u32) -> Entry {
+    pub(super) fn entry(&self, at: u32) -> Entry {
         self.entries[at as usize]
     }
 
     /// The entry after a value.
-    fn behind(&self, at: u32) -> u32 {
+    pub(super) fn behind(&self, at: u32) -> u32 {
         match self.entry(at) {
             Entry { kind: Kind::Array | Kind::Object, link, .. } => link,
             _ => at + 1,
@@ -88,11 +87,11 @@ impl<'a> Tape<'a> {
     }
 
     /// The raw text of a value; a string without its quotes.
-    fn raw(&self, entry: Entry) -> &str {
+    pub(super) fn raw(&self, entry: Entry) -> &str {
         self.text.get(entry.start as usize..entry.end as usize).unwrap_or("")
     }
 
-    fn length(&self, entry: Entry, unit: Unit) -> u64 {
+    pub(super) fn length(&self, entry: Entry, unit: Unit) -> u64 {
         let raw = self.raw(entry);
         let length = if self.is_ascii { raw.len() as u64 } else { unit.of(raw) };
         let less = match unit {
@@ -104,12 +103,12 @@ impl<'a> Tape<'a> {
         length - u64::from(less)
     }
 
-    fn escapes_of(&self, entry: Entry) -> Escapes {
+    pub(super) fn escapes_of(&self, entry: Entry) -> Escapes {
         self.escapes.get(entry.link as usize).copied().unwrap_or_default()
     }
 
     /// The text of a string, and whether lone surrogates were replaced.
-    fn decoded(&self, entry: Entry) -> (Cow<'_, str>, bool) {
+    pub(super) fn decoded(&self, entry: Entry) -> (Cow<'_, str>, bool) {
         let raw = self.raw(entry);
         if !entry.has_escapes {
             return (Cow::Borrowed(raw), false);
@@ -119,7 +118,7 @@ impl<'a> Tape<'a> {
     }
 
     /// Keys and values of an object, including repeated keys.
-    fn members(&self, at: u32) -> impl Iterator<Item = (Entry, u32)> + use<'_> {
+    pub(super) fn members(&self, at: u32) -> impl Iterator<Item = (Entry, u32)> + use<'_> {
         let entry = self.entry(at);
         let end = if entry.kind == Kind::Object { entry.link } else { at + 1 };
         let mut next = at + 1;
@@ -155,11 +154,11 @@ impl<'t> TapeNode<'t> {
         self.tape.entry(self.at)
     }
 
-    fn string(&self) -> Option<Entry> {
+    pub(super) fn string(&self) -> Option<Entry> {
         Some(self.entry()).filter(|entry| entry.kind == Kind::String)
     }
 
-    fn node(&self, at: u32) -> Self {
+    pub(super) fn node(&self, at: u32) -> Self {
         TapeNode { tape: self.tape, at }
     }
 
@@ -231,148 +230,11 @@ impl<'t> TapeNode<'t> {
     }
 
     /// Decoded keys and values; of repeated keys the last value at the position of the first.
-    fn unique_members(&self) -> Vec<(Cow<'t, str>, u32)> {
+    pub(super) fn unique_members(&self) -> Vec<(Cow<'t, str>, u32)> {
         let members = self.tape.members(self.at);
         let mut members = members.map(|(key, value)| (self.tape.decoded(key).0, value)).collect();
         keep_last_of_repeated(&mut members);
         members
-    }
-}
-
-impl<'t> Node for TapeNode<'t> {
-    type Text = Cow<'t, str>;
-
-    fn kind(&self) -> Kind {
-        self.entry().kind
-    }
-
-    fn text(&self) -> Option<Cow<'t, str>> {
-        self.string().map(|entry| self.tape.decoded(entry).0)
-    }
-
-    fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R> {
-        let (text, is_lossy) = self.tape.decoded(self.string()?);
-        Some(read(&text, is_lossy))
-    }
-
-    fn may_begin_with(&self, sign: u8) -> bool {
-        self.string().is_some_and(|entry| may_begin_with(self.tape.raw(entry).as_bytes(), sign))
-    }
-
-    fn may_end_with(&self, sign: u8) -> bool {
-        self.string().is_some_and(|entry| may_end_with(self.tape.raw(entry).as_bytes(), sign))
-    }
-
-    fn append_text(&self, out: &mut String) -> Option<bool> {
-        let entry = self.string()?;
-        if entry.has_escapes {
-            return Some(decode_into(self.tape.raw(entry), out));
-        }
-        out.push_str(self.tape.raw(entry));
-        Some(false)
-    }
-
-    fn append_quoted(&self, out: &mut String) -> Option<bool> {
-        let entry = self.string()?;
-        if !entry.is_plain {
-            return self.with_text(|text, is_lossy| {
-                write_json_string(text, out);
-                is_lossy
-            });
-        }
-        // The raw text is already in its quoted form.
-        out.push('"');
-        out.push_str(self.tape.raw(entry));
-        out.push('"');
-        Some(false)
-    }
-
-    fn text_length(&self, unit: Unit) -> Option<u64> {
-        self.string().map(|entry| self.tape.length(entry, unit))
-    }
-
-    fn quoted_length(&self, unit: Unit) -> Option<u64> {
-        let entry = self.string()?;
-        let quoting = if entry.is_plain { entry.link } else { self.tape.escapes_of(entry).quoting };
-        Some(self.tape.length(entry, unit) + 2 + u64::from(quoting))
-    }
-
-    fn get(&self, key: Key) -> Option<Self> {
-        let (ordinal, mut found) = (key.ordinal() as u8, None);
-        // Readers ask for many more names than an object has.
-        if self.entry().names & bit_of(ordinal) == 0 {
-            return None;
-        }
-        for (name, value) in self.tape.members(self.at) {
-            if name.key == ordinal {
-                found = Some(value);
-            }
-        }
-        found.map(|value| self.node(value))
-    }
-
-    fn find<const N: usize>(&self, wanted: &KeySet<N>, found: &mut Fields<Self, N>) {
-        for (name, value) in self.tape.members(self.at) {
-            if let Some(place) = wanted.place_of(name.key) {
-                found.note(place, self.node(value));
-            }
-        }
-    }
-
-    #[inline]
-    fn pair(&self, keys: [Key; 2]) -> Option<[Self; 2]> {
-        let (object, entries) = (self.entry(), &self.tape.entries);
-        if object.kind != Kind::Object || self.at + 1 >= object.link {
-            return None;
-        }
-        // A member (a key and its value) is followed by the next one, and the last by the end of the object.
-        let first = entries.get(self.at as usize + 1)?;
-        let second = entries.get(first.link as usize)?;
-        if first.link >= object.link || second.link != object.link {
-            return None;
-        }
-        let [a, b] = keys.map(|key| key.ordinal() as u8);
-        let values = [self.at + 2, first.link + 1].map(|at| self.node(at));
-        match (first.key, second.key) {
-            keys if keys == (a, b) => Some(values),
-            keys if keys == (b, a) => Some([values[1], values[0]]),
-            _ => None,
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.items().count()
-    }
-
-    fn item(&self, i: usize) -> Option<Self> {
-        self.items().nth(i)
-    }
-
-    fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
-        self.items().enumerate().try_for_each(|(i, item)| read(i, &item))
-    }
-
-    fn members(&self) -> Result<Vec<(String, Self)>> {
-        let members = self.unique_members().into_iter();
-        Ok(members.map(|(key, value)| (key.into_owned(), self.node(value))).collect())
-    }
-
-    fn each_member(&self, mut read: impl FnMut(&str, &Self) -> Result<()>) -> Result<()> {
-        self.unique_members().iter().try_for_each(|(key, value)| read(key, &self.node(*value)))
-    }
-
-    fn as_bool(&self) -> Option<bool> {
-        let entry = self.entry();
-        (entry.kind == Kind::Bool).then(|| self.tape.raw(entry) == "true")
-    }
-
-    fn write_scalar(&self, out: &mut String) {
-        let entry = self.entry();
-        match entry.kind {
-            Kind::Bool => out.push_str(self.tape.raw(entry)),
-            Kind::Number => write_number(self.tape.raw(entry), out),
-            _ => {}
-        }
     }
 }
 
