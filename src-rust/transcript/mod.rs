@@ -20,11 +20,9 @@ pub use parts::{
 };
 pub use source::MessageSource;
 
-use std::num::NonZeroU32;
 use std::ops::Range;
 
 use crate::media::Media;
-use crate::node::Key;
 
 /// The importance from which a message is pinned.
 pub const PIN_IMPORTANCE: f64 = 10.0;
