@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import random
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +26,7 @@ import tiktoken
 import tokenizers
 
 import foldline as fl
+from depth import cases
 
 FOLDER = Path(foldline_vocab.__file__).parent
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "data"
@@ -53,15 +56,26 @@ def no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
 
 
-def lines() -> Iterator[str]:
-    """Lines of real sessions, and hostile mixes."""
-    for file in sorted(EXAMPLES.rglob("*.json*")):
-        for line in file.read_text("utf-8").splitlines()[:40]:
-            yield from (line[at : at + 400] for at in range(0, min(len(line), 4_000), 400))
+#: What stands around a character: nothing, letters, spaces, digits, Han, signs, capitals, a contraction.
+CONTEXTS = ("{}", "a{}b", " {} ", "1{}1", "\u5b57{}", "!{}!", "A{}a", "'{}s")
+
+
+def lines(count: int, step: int) -> Iterator[str]:
+    """`count` texts, half lines of real sessions and half hostile mixes, and every `step`-th character in contexts."""
+    real = (
+        line[at : at + 400]
+        for file in sorted(EXAMPLES.rglob("*.json*"))
+        for line in file.read_text("utf-8").splitlines()
+        for at in range(0, len(line), 400)
+    )
+    yield from itertools.islice(real, count // 2)
     chance = random.Random(28)
-    for _ in range(4_000):
+    for _ in range(count // 2):
         yield "".join(chance.choices(ALPHABET, k=chance.randint(1, 60)))
     yield from ("<think>x</think>", "<tool_call>{}</tool_call>", "<|im_start|>user", " <think> ", "a<|file_sep|>b", "")
+    points = [chr(point) for point in range(1, 0x110000, step) if not 0xD800 <= point < 0xE000]
+    for at in range(0, len(points), 32):
+        yield from ("\n".join(context.format(c) for c in points[at : at + 32]) for context in CONTEXTS)
 
 
 def qwen(added: list[str]) -> Callable[[str], int]:
@@ -85,10 +99,7 @@ def byte_signs() -> dict[int, str]:
 
 def reference(name: str) -> Callable[[str], int]:
     """The count of another implementation."""
-    if name in ("qwen3", "qwen2.5"):
-        added = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["added_tokens"]
-        return qwen([token["content"] for token in added if not token["special"]])
-    if name.startswith("deepseek"):
+    if name.startswith(("qwen", "deepseek")):
         made = tokenizers.Tokenizer.from_file(str(FOLDER / f"{name}.json"))
         made.encode_special_tokens = True
         return lambda text: len(made.encode(text, add_special_tokens=False).ids)
@@ -136,14 +147,21 @@ def test_models_count_by_the_vocabulary_of_the_package(model: str, name: str) ->
 def test_counts_are_those_of_the_reference(name: str) -> None:
     counter = fl.TokenCounter.for_model(next(model for model, found in MODELS.items() if found == name))
     count = reference(name)
-    is_composed = name.startswith("qwen")
     seen = 0
-    for text in lines():
-        if is_composed and "\u0301" in text:
-            continue
+    for text in lines(cases("vocabulary_texts"), cases("vocabulary_step")):
         assert counter.count(text) == count(text), repr(text)
         seen += 1
-    assert seen > 2_500
+    assert seen > cases("vocabulary_texts") // 2
+
+
+@pytest.mark.parametrize("name", ["qwen2.5", "qwen3"])
+def test_the_packed_qwen_counts_like_its_ranks(name: str) -> None:
+    added = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["added_tokens"]
+    count = qwen([token["content"] for token in added if not token["special"]])
+    counter = fl.TokenCounter.for_model(name)
+    for text in lines(4_000, 9_973):
+        if unicodedata.normalize("NFC", text) == text:
+            assert counter.count(text) == count(text), repr(text)
 
 
 def test_gemini_counts_by_the_vocabulary_of_gemma() -> None:
