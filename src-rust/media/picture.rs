@@ -62,22 +62,24 @@ pub fn base64_size(data: &str) -> Option<(u32, u32)> {
 /// Decodes at most `most` bytes of base64. White space is skipped, any other character ends the text.
 pub(super) fn decode(text: &[u8], most: usize) -> Vec<u8> {
     let value = |byte: u8| u32::from(VALUES[usize::from(byte)]);
-    let mut out = Vec::with_capacity(most.min(text.len() / 4 * 3 + 3));
-    let (mut bits, mut held, mut at) = (0_u32, 0, 0);
-    while out.len() < most {
+    let mut out = vec![0; most.min(text.len() / 4 * 3 + 3)];
+    let (mut len, mut bits, mut held, mut at) = (0, 0_u32, 0, 0);
+    while len < out.len() {
         if held == 0 {
             // Groups of four digits without white space.
-            for group in text[at..].chunks_exact(4).take((most - out.len()) / 3) {
+            let groups = text[at..].chunks_exact(4).zip(out[len..].chunks_exact_mut(3));
+            let mut whole = 0;
+            for (group, bytes) in groups {
                 let [a, b, c, d] = [value(group[0]), value(group[1]), value(group[2]), value(group[3])];
                 if a | b | c | d >= NO_DIGIT {
                     break;
                 }
-                let [_, bytes @ ..] = (a << 18 | b << 12 | c << 6 | d).to_be_bytes();
-                out.extend_from_slice(&bytes);
-                at += 4;
+                bytes.copy_from_slice(&(a << 18 | b << 12 | c << 6 | d).to_be_bytes()[1..]);
+                whole += 1;
             }
+            (at, len) = (at + 4 * whole, len + 3 * whole);
         }
-        let Some(&byte) = text.get(at).filter(|_| out.len() < most) else { break };
+        let Some(&byte) = text.get(at).filter(|_| len < out.len()) else { break };
         at += 1;
         match value(byte) {
             value if value < NO_DIGIT => bits = bits << 6 | value,
@@ -87,9 +89,11 @@ pub(super) fn decode(text: &[u8], most: usize) -> Vec<u8> {
         held += 6;
         if held >= 8 {
             held -= 8;
-            out.push((bits >> held & 0xff) as u8);
+            out[len] = (bits >> held & 0xff) as u8;
+            len += 1;
         }
     }
+    out.truncate(len);
     out
 }
 
