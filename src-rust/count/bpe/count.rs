@@ -30,7 +30,7 @@ pub(crate) trait Cutter: Copy {
 }
 
 impl Cutter for Pattern {
-    #[inline]
+    #[inline(always)]
     fn cut(self, engine: Engine, batch: &mut Batch, text: &[u8]) {
         match self {
             Pattern::Gpt2 => engine.cut::<GPT2>(batch, text),
@@ -176,6 +176,7 @@ fn count_at(
 }
 
 /// The number of tokens of the batch.
+#[inline(always)]
 fn count_batch(
     vocab: &Vocab,
     engine: Engine,
