@@ -160,18 +160,12 @@ impl Node for PyNode<'_> {
 
     #[inline(always)]
     fn may_begin_with(&self, sign: u8) -> bool {
-        self.string().is_some_and(|string| match characters(string) {
-            0 => false,
-            len => is_at_edge(string, sign, 0, 0..len),
-        })
+        self.string().is_some_and(|string| is_at_edge(string, sign, 0..characters(string)))
     }
 
     #[inline(always)]
     fn may_end_with(&self, sign: u8) -> bool {
-        self.string().is_some_and(|string| match characters(string) {
-            0 => false,
-            len => is_at_edge(string, sign, len - 1, (0..len).rev()),
-        })
+        self.string().is_some_and(|string| is_at_edge(string, sign, (0..characters(string)).rev()))
     }
 
     #[inline(always)]
@@ -263,28 +257,14 @@ impl Node for PyNode<'_> {
     }
 }
 
-/// Whether the first character at these places that is no ASCII white space is `sign`; `edge` is the first place. Does
-/// not need the string's UTF-8.
+/// Whether the first character at these places that is no ASCII white space is `sign`. Does not need the string's UTF-8.
 #[inline(always)]
-fn is_at_edge(
-    string: &Bound<'_, PyString>,
-    sign: u8,
-    edge: usize,
-    places: impl Iterator<Item = usize>,
-) -> bool {
-    let character = character(string, edge);
-    // Nearly always.
-    if character > u32::from(b' ') {
-        return character == u32::from(sign);
-    }
-    is_behind_space(string, sign, places)
-}
-
-#[cold]
-fn is_behind_space(string: &Bound<'_, PyString>, sign: u8, places: impl Iterator<Item = usize>) -> bool {
-    let is_space = |character: &u32| u8::try_from(*character).is_ok_and(|byte| byte.is_ascii_whitespace());
-    let mut characters = places.map(|at| character(string, at));
-    characters.find(|character| !is_space(character)) == Some(u32::from(sign))
+fn is_at_edge(string: &Bound<'_, PyString>, sign: u8, mut places: impl Iterator<Item = usize>) -> bool {
+    let found = places.find_map(|at| {
+        let character = character(string, at);
+        (!u8::try_from(character).is_ok_and(|byte| byte.is_ascii_whitespace())).then_some(character)
+    });
+    found == Some(u32::from(sign))
 }
 
 /// The digits of an integer beyond 64 bits. Python refuses to print more than a few thousand digits; such a number,
