@@ -1,7 +1,8 @@
 //! Shapes that foldline recognises and does not read: exports of accounts, traces of other programs. They are refused by
 //! name, with the way out, in memory and in files alike; never read as another format.
 
-use crate::error::Error;
+use super::messages::ai_sdk_ui;
+use crate::error::{Error, Result};
 use crate::node::{Fields, Key, KeySet, Kind, Node};
 
 /// A shape that is refused.
@@ -120,6 +121,13 @@ const SHAPES: &[Foreign] = &[
     },
     Foreign {
         is_one: |it| {
+            let is_event = |kind: &str| kind.ends_with("Message") || kind.ends_with("Event");
+            it.is(Key::SOURCE, Kind::String) && it.has(Key::CONTENT) && it.text_is(Key::TYPE, is_event)
+        },
+        detail: "these are messages of AutoGen; foldline does not read them: give those that it sends to the model",
+    },
+    Foreign {
+        is_one: |it| {
             let is_version = |version: &str| version.starts_with("ATIF-");
             let is_side = |side: &str| matches!(side, "user" | "agent" | "system");
             it.text_is(Key::SCHEMA_VERSION, is_version) && it.is(Key::STEPS, Kind::Array)
@@ -137,7 +145,8 @@ pub(super) fn refusal_of<N: Node>(value: &N) -> Option<&'static str> {
     // A conversation is one whatever else is in it.
     let is_conversation =
         found.under(&MEMBERS, Key::MESSAGES).is_some_and(|list: &N| list.kind() == Kind::Array);
-    if is_conversation || (found.is_empty_until(COMMON) && found.under(&MEMBERS, Key::DATA).is_none()) {
+    let is_other = |key: Key| found.under(&MEMBERS, key).is_none();
+    if is_conversation || (found.is_empty_until(COMMON) && is_other(Key::DATA) && is_other(Key::SOURCE)) {
         return None;
     }
     let kind_of = |key: Key| {
@@ -168,6 +177,62 @@ pub(super) fn refusal_of_part(part_type: &str) -> Option<&'static str> {
     )
 }
 
+/// What messages of Amp are.
+pub(super) const AMP: &str = "these are messages of Amp; foldline does not read them: give its messages with tool_use_id \
+                              and content in their results";
+
+/// Refuses a message with a role whose content is under a key of a framework of agents.
+///
+/// # Errors
+/// `unsupported_format`.
+#[cold]
+pub(super) fn refuse_message<N: Node>(message: &N) -> Result<()> {
+    let has_list = |key: Key| message.get(key).is_some_and(|list| list.kind() == Kind::Array);
+    let detail = match () {
+        () if has_list(Key::BLOCKS) => {
+            "these are messages of LlamaIndex; foldline does not read them: give those that it sends to the model"
+        }
+        () if has_list(Key::ITEMS) => {
+            "these are messages of Semantic Kernel; foldline does not read them: give those that it sends to the model"
+        }
+        () if message.get(Key::MESSAGE).is_some_and(|text| text.kind() == Kind::String) => {
+            "these are messages of Cohere's first API; foldline reads those of its second: role and content"
+        }
+        () => return Ok(()),
+    };
+    Err(refused(detail, ""))
+}
+
+/// Refuses a message whose parts are those of a framework of agents.
+///
+/// # Errors
+/// `unsupported_format`.
+pub(super) fn refuse_parts<N: Node>(message: &N, parts: &N) -> Result<()> {
+    let kind = message.get(Key::KIND);
+    let kind_is = |kinds: &[&str]| {
+        kind.as_ref().is_some_and(|kind| kind.with_text(|kind, _| kinds.contains(&kind)) == Some(true))
+    };
+    // OpenTelemetry has the text of a part under its content.
+    let is_of_trace = |part: &N| {
+        let is_object = part.kind() == Kind::Object;
+        let is_text = is_object && part.text_is(Key::TYPE, "text") && part.get(Key::TEXT).is_none();
+        (is_text && part.get(Key::CONTENT).is_some()).then_some(())
+    };
+    let detail = match () {
+        () if kind_is(&["request", "response"]) => {
+            "these are messages of Pydantic AI; foldline does not read them: give those that it sends to the model"
+        }
+        () if kind_is(&["message"]) => {
+            "these are messages of A2A; foldline does not read them: give their texts as messages with role and content"
+        }
+        () if ai_sdk_ui::has_form(parts) && parts.find_item(is_of_trace).is_some() => {
+            "these are messages of an OpenTelemetry trace; foldline does not read them: give their parts as content"
+        }
+        () => return Ok(()),
+    };
+    Err(refused(detail, ""))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,6 +261,7 @@ mod tests {
             (r#"{"id":2,"source":"agent","message":"a","observation":"run","content":"b"}"#, "OpenHands"),
             (r#"{"schema_version":"ATIF-v1.7","agent":{"name":"a"},"steps":[]}"#, "ATIF"),
             (r#"{"step_id":1,"source":"user","message":"a"}"#, "ATIF"),
+            (r#"{"source":"user","content":"a","type":"TextMessage"}"#, "AutoGen"),
         ];
         for (json, name) in cases {
             assert!(refusal(json).is_some_and(|detail| detail.contains(name)), "{json}");

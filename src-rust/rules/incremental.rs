@@ -7,7 +7,7 @@
 
 use super::pairing::Pairer;
 use super::pins::{Pins, pin_on_summary};
-use super::roles::is_filler;
+use super::roles::{has_results_in_user_turns, is_filler};
 use super::structure::{Compaction, Foldability, Group, Structure};
 use crate::error::Result;
 use crate::transcript::{Binding, Framing, KeyId, Message, PartKind, Role, Transcript};
@@ -26,6 +26,8 @@ const MARKED: u8 = 0b001_0000;
 const FILLER: u8 = 0b010_0000;
 /// Pinned by its own metadata.
 const BORN_PINNED: u8 = 0b100_0000;
+/// The model's, where the first message must be the user's.
+const NEVER_FIRST: u8 = 0b1000_0000;
 
 /// An incremental structure. Its arrays cover all messages once they are [settled](Incremental::update).
 #[derive(Clone, Debug)]
@@ -108,14 +110,17 @@ impl Incremental {
     pub fn append(&mut self, transcript: &Transcript, index: usize, id_of: impl FnMut(KeyId) -> u32) {
         let message = &transcript.messages[index];
         let number = self.len();
-        let older = self.note_head(message, number);
+        let has_call = transcript.parts_of(index).iter().any(|part| part.kind == PartKind::ToolCall);
+        let older = self.note_head(message, number, has_call);
+        let never_first = message.role == Role::Assistant && has_results_in_user_turns(transcript.framing);
         self.has_summary |= message.is_labelled_summary;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
         self.flags.push(
             flag(message.binding == Binding::Turn, TURN)
                 | flag(message.is_labelled_summary, LABELLED)
                 | flag(is_filler(transcript, index), FILLER)
-                | flag(message.is_pinned, BORN_PINNED),
+                | flag(message.is_pinned, BORN_PINNED)
+                | flag(never_first, NEVER_FIRST),
         );
         self.parent.push(number as u32);
         if message.has_lone_surrogates {
@@ -145,12 +150,13 @@ impl Incremental {
         }
     }
 
-    /// Extends the head by leading instructions and a provider's compaction, which replaces all messages before it.
-    /// Returns the compaction outside the head that this one replaces.
-    fn note_head(&mut self, message: &Message, number: usize) -> Option<usize> {
+    /// Extends the head by leading instructions and a provider's compaction, which replaces all messages before it. One
+    /// with a call is outside the head, since a summary must not come between the call and its result. Returns the
+    /// compaction outside the head that this one replaces.
+    fn note_head(&mut self, message: &Message, number: usize, has_call: bool) -> Option<usize> {
         let is_compaction = message.binding == Binding::Compaction;
         if self.structure.head == number
-            && (is_compaction || matches!(message.role, Role::System | Role::Developer))
+            && (is_compaction && !has_call || matches!(message.role, Role::System | Role::Developer))
         {
             self.structure.head += 1;
         } else if is_compaction {
@@ -361,15 +367,21 @@ impl Incremental {
         }
     }
 
-    /// Finds the end of the newest compaction's group. O(groups) with one, else O(1).
+    /// Finds the end of the newest compaction's group, and whether a summary may stand there. O(groups) with one, else
+    /// O(1).
     fn settle_compaction(&mut self) {
-        let Structure { groups, group_of, compaction, .. } = &mut self.structure;
+        let (flags, Structure { groups, group_of, compaction, head, .. }) =
+            (&self.flags, &mut self.structure);
         *compaction = self.compaction.map(|message| {
-            let end = groups[group_of[message] as usize].last + 1;
+            let own = groups[group_of[message] as usize];
+            let end = own.last + 1;
             let stays = |group: &&Group| group.is_pinned || group.is_open;
-            let is_passable =
-                !groups.iter().filter(stays).any(|group| group.first < end && end <= group.last);
-            Compaction { message: message as u32, end, is_passable }
+            let is_split = groups.iter().filter(stays).any(|group| group.first < end && end <= group.last);
+            // The list then begins with the first message that stays.
+            let first = groups.iter().find(|group| stays(group) || group.first == own.first);
+            let begins = first.map_or(message, |group| group.first as usize);
+            let may_begin = begins == message || *head > 0 || flags[begins] & NEVER_FIRST == 0;
+            Compaction { message: message as u32, end, is_passable: may_begin && !is_split && !own.is_open }
         });
     }
 

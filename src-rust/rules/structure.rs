@@ -26,7 +26,8 @@ pub struct Compaction {
     pub message: u32,
     /// The index after its group.
     pub end: u32,
-    /// Whether no pinned or open group lies on both sides of `end`, so that a summary may stand there.
+    /// Whether a summary may stand at `end`: no pinned or open group lies on both sides of it or is the compaction's
+    /// own, and the list without what is folded may begin with its first message.
     pub is_passable: bool,
 }
 
@@ -64,7 +65,7 @@ pub struct Structure {
     pub group_of: Vec<u32>,
     /// The groups, in order of their first message.
     pub groups: Vec<Group>,
-    /// Number of leading system and developer messages, and of compactions directly after them.
+    /// Number of leading system and developer messages, and of compactions without calls directly after them.
     pub head: usize,
     /// For each message, whether it holds a result of another message's call, or of none.
     pub is_result: Vec<bool>,

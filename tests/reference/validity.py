@@ -10,7 +10,7 @@ Validators return `(index, code)` pairs, each at most once, in order.
 | `first_not_user` | Anthropic, Gemini, Bedrock: the first message after a leading system text |
 | `result_after_text` | Anthropic: a user message with a result block after another block |
 | `empty_content` | Bedrock: no content, only marks for the prompt cache, or a blank text |
-| `empty_content` | Anthropic: no content, or an empty text block; a final assistant message may be empty |
+| `empty_content` | Anthropic: no content, or a blank text; a final assistant message may be empty |
 | `empty_content` | Responses, Gemini: a message without content, a turn without parts, a part without a member |
 | `empty_content` | OpenAI Chat: null or an empty list as content, with nothing else that speaks; Responses: no output |
 | `empty_calls` | OpenAI Chat: `tool_calls` is an empty list |
@@ -276,7 +276,9 @@ def _cache_marks(message: RawMessage) -> int:
 
 def _is_empty(message: RawMessage) -> bool:
     content = message.get("content")
-    return not content or any(block["type"] == "text" and not block.get("text") for block in _blocks(message))
+    return not content or any(
+        block["type"] == "text" and not (block.get("text") or "").strip() for block in _blocks(message)
+    )
 
 
 def _results_of_user(message: RawMessage | None) -> list[Any]:

@@ -189,3 +189,33 @@ def test_what_was_ignored_is_reported() -> None:
     found = fl.detect_format([both])
     assert (found.format, found.certainty) == ("openai_responses", "likely")
     assert found.contradiction == fl.planning.Contradiction(0, ("openai_chat",))
+
+
+@pytest.mark.parametrize("odd", [5, None, {"x": 1}, {"type": "custom"}, {"type": "reasoning-file"}], ids=repr)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_one_odd_part_does_not_hide_an_interface_of_the_ai_sdk(role: str, odd: Any) -> None:
+    told = [{"role": "user", "parts": [{"type": "text", "text": "Hi."}]}]
+    parts = [{"type": "text", "text": "Yes."}, odd]
+    for order in (parts, parts[::-1]):
+        messages = [*told, {"role": role, "parts": order}]
+        assert fl.detect_format(messages).format == "ai_sdk_ui"
+        assert fl.TokenCounter("chars/4").count_messages(messages).total > 0
+
+
+@pytest.mark.parametrize("value", [None, ["a"], 5])
+def test_one_odd_value_does_not_hide_a_training_conversation(value: Any) -> None:
+    messages = [{"from": "human", "value": "Hi."}, {"from": "gpt", "value": value}, {"from": "gpt", "value": "Yes."}]
+    assert fl.detect_format(messages).format == "sharegpt"
+    assert fl.detect_format([*messages, {"from": "gpt"}]).format == "sharegpt"
+
+
+@pytest.mark.parametrize("kind", ["my_tool_result", "compaction"])
+def test_one_odd_part_does_not_refuse_a_chat(kind: str) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "Hi."}, {"type": kind, "content": "x"}]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "b"},
+    ]
+    found = fl.detect_format(messages)
+    assert (found.format, found.contradiction is None) == ("openai_chat", False)

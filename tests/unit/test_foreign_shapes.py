@@ -131,3 +131,31 @@ def test_an_archive_is_named_and_not_read_as_lines(tmp_path: Path) -> None:
     assert list(fl.read(path, on_problem=problems.append)) == []
     assert problems[0].code == "unsupported_format"
     assert "inspect log dump" in problems[0].detail
+
+
+#: A message of each framework of agents in memory, which has its texts under keys of its own.
+MESSAGES: list[tuple[str, dict[str, Any]]] = [
+    ("LlamaIndex", {"role": "user", "blocks": [{"block_type": "text", "text": "Hi."}]}),
+    ("Semantic Kernel", {"role": "user", "items": [{"content_type": "text", "text": "Hi."}]}),
+    ("Cohere", {"role": "USER", "message": "Hi."}),
+    ("Pydantic AI", {"parts": [{"content": "Hi.", "part_kind": "user-prompt"}], "kind": "request"}),
+    ("A2A", {"kind": "message", "role": "user", "parts": [{"kind": "text", "text": "Hi."}]}),
+    ("OpenTelemetry", {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}),
+    ("AutoGen", {"source": "user", "content": "Hi.", "type": "TextMessage"}),
+    ("Amp", {"role": "user", "content": [{"type": "tool_result", "toolUseID": "t", "run": {"result": "Hi."}}]}),
+]
+
+
+@pytest.mark.parametrize("at", range(3))
+@pytest.mark.parametrize(("name", "message"), MESSAGES)
+def test_messages_of_frameworks_are_refused_by_name(name: str, message: dict[str, Any], at: int) -> None:
+    plain = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}]
+    for messages in ([message], [*plain[:at], message, *plain[at:]]):
+        with pytest.raises(MessageError, match=name) as refused:
+            fl.detect_format(messages)
+        assert refused.value.code == "unsupported_format"
+
+
+def test_a_message_that_says_nothing_is_no_framework() -> None:
+    for odd in ({"role": "assistant"}, {"role": "user", "name": "a"}, {"role": "user", "message": {"a": 1}}):
+        assert fl.detect_format([{"role": "user", "content": "Hi."}, odd]).format == "openai_chat"

@@ -106,3 +106,58 @@ def test_trim_keeps_it(dialect: str) -> None:
     messages = [*turns(dialect, 5), said(dialect, "user", "Go."), *compaction(dialect), *turns(dialect, 40, 5)]
     result = fl.trim(messages, 500, counter=COUNTER, format=dialect)
     assert (result.outcome, result.fits, result.messages[0]) == ("folded", True, messages[11])
+
+
+BLOCK = {"type": "compaction", "content": "So far: port 8099."}
+KEEPS = (fl.KeepMessages(1), fl.KeepMessages(2), fl.KeepTokens(60), fl.KeepTurns(1), fl.FitTokens(700))
+
+
+def call(name: str = "tool_use", **more: Any) -> dict[str, Any]:
+    return {"type": name, "id": f"{name}_1", "name": "ask", "input": {}, **more}
+
+
+def answered() -> list[Any]:
+    """A compaction beside a call, which the user's next message answers."""
+    result = {"type": "tool_result", "tool_use_id": "tool_use_1", "content": "x"}
+    return [{"role": "assistant", "content": [BLOCK, call()]}, {"role": "user", "content": [result]}]
+
+
+def served() -> list[Any]:
+    """A turn over two messages: a call of a server tool, and its result before the compaction."""
+    result = {"type": "web_search_tool_result", "tool_use_id": "server_tool_use_1", "content": []}
+    before = {"role": "assistant", "content": [{"type": "text", "text": "I look."}, call("server_tool_use")]}
+    return [before, {"role": "assistant", "content": [result, BLOCK, {"type": "text", "text": "Found."}]}]
+
+
+def unanswered() -> list[Any]:
+    """A call of a server tool beside the compaction; the provider goes on in the next message."""
+    waits = {"role": "assistant", "content": [BLOCK, call("mcp_tool_use", server_name="s")]}
+    return [waits, {"role": "assistant", "content": "It runs."}]
+
+
+@pytest.mark.parametrize(
+    ("made", "keep"),
+    [
+        (made, keep)
+        for made in (answered, served, unanswered)
+        for keep in KEEPS
+        # Behind a turn that begins before the compaction nothing is folded: the list would begin with the model.
+        if made is not served or not isinstance(keep, fl.FitTokens)
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("pins", [(), (1,), (0,)], ids=repr)
+@pytest.mark.parametrize("before", [0, 2])
+def test_a_summary_never_parts_what_belongs_to_a_compaction(
+    before: int, pins: tuple[int, ...], made: Any, keep: Any
+) -> None:
+    earlier = turns("anthropic", before)
+    opening = [said("anthropic", "user", "Go.")] if made is not answered or before else []
+    # A call without a result ends the list.
+    later = turns("anthropic", 4, 10) if made is not unanswered else []
+    messages = [*earlier, *opening, *made(), *later]
+    assert fl.validate(messages, "anthropic") == []
+    for _ in range(3):
+        folded = fl.compact(messages, keep, counter=COUNTER, format="anthropic", pins=pins, summary_tokens=100)
+        assert fl.validate(folded.messages, "anthropic") == []
+        messages, pins = [*folded.messages, *(turns("anthropic", 2, 20) if later else [])], ()

@@ -11,7 +11,7 @@ use crate::formats::content::some;
 use crate::formats::foreign;
 use crate::formats::header::{Envelope, RoleName};
 use crate::formats::messages::{
-    ai_sdk, ai_sdk_ui, bedrock, cohere, langchain, mistral, openai_responses, sharegpt,
+    ai_sdk, ai_sdk_ui, anthropic, bedrock, cohere, langchain, mistral, openai_responses, sharegpt,
 };
 use crate::node::{Key, Kind, Node};
 
@@ -80,6 +80,9 @@ impl Hints {
 #[inline(always)]
 pub(super) fn hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hints> {
     if envelope.is_quiet() {
+        if envelope.get(Key::CONTENT).is_none() {
+            foreign::refuse_message(message)?;
+        }
         return Ok(by_role(envelope.role.flatten(), false));
     }
     if envelope.is_quiet_but_for(Key::TOOL_CALLS) {
@@ -92,6 +95,7 @@ pub(super) fn hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<H
 #[inline(never)]
 fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hints> {
     if let Some(parts) = envelope.get(Key::PARTS) {
+        foreign::refuse_parts(message, parts)?;
         match envelope.get(Key::CONTENT) {
             None => return by_parts(envelope, parts),
             // Version 4 of the AI SDK repeats the text of a message as its content.
@@ -108,7 +112,7 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
     if envelope.role.is_none() && envelope.get(Key::TYPE).is_none() && is_unit(message) {
         return by_unit(message);
     }
-    if envelope.role.is_none() && sharegpt::has_form(message) {
+    if envelope.role.is_none() && (sharegpt::has_form(message) || sharegpt::is_spoken(message)) {
         return Ok(Hints::only(SHARE_GPT, Reason::MessageType));
     }
     if envelope.role.is_none()
@@ -280,15 +284,20 @@ fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> Result<(Fo
             "input_text" | "output_text" if envelope.get(Key::TOOL_CALLS).is_none() => (RESPONSES, false),
             "thinking" if mistral::thinking(part).is_some() => (MISTRAL, false),
             "document" if cohere::is_document(part) => (COHERE, false),
+            "tool_result"
+                if part.get(Key::TOOL_USE_ID_UPPER).is_some() && part.get(Key::TOOL_USE_ID).is_none() =>
+            {
+                return Err(foreign::refused(foreign::AMP, "content"));
+            }
             "tool_use" | "tool_result" | "server_tool_use" | "mcp_tool_use" => {
                 (anthropic_or_pi(message), true)
             }
             "thinking" | "redacted_thinking" | "document" => (anthropic_or_pi(message), false),
             // Many services that speak OpenAI chat accept these pictures, too: a clue, which excludes nothing.
             "image" if part.get(Key::SOURCE).is_some() => (anthropic_or_pi(message), false),
-            "compaction" => (ANTHROPIC, true),
+            "compaction" => (ANTHROPIC, false),
             "toolCall" => (PI, true),
-            kind if kind.ends_with("_tool_result") => (ANTHROPIC, true),
+            kind if kind.ends_with("_tool_result") => (ANTHROPIC, anthropic::is_served_result(kind)),
             kind => match foreign::refusal_of_part(kind) {
                 Some(detail) => return Err(foreign::refused(detail, "content")),
                 None => (ANY, false),

@@ -43,13 +43,19 @@ pub(in crate::formats) fn read<N: Node>(
     }
 }
 
-/// Whether all parts have a type of this dialect, and at least one part is there.
+/// Whether a part has a type, as those of this dialect have, and those of Gemini have not.
 pub(in crate::formats) fn has_form<N: Node>(parts: &N) -> bool {
-    let lacks_type = |part: &N| {
-        let is_known = part.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind).is_some()));
-        if is_known == Some(true) { None } else { Some(()) }
+    let is_typed = |part: &N| {
+        if part.kind() != Kind::Object {
+            return None;
+        }
+        match part.get(Key::TYPE) {
+            Some(kind) if kind.kind() == Kind::String => Some(true),
+            // A text of Gemini.
+            _ => part.get(Key::TEXT).map(|_| false),
+        }
     };
-    parts.kind() == Kind::Array && parts.len() > 0 && parts.find_item(lacks_type).is_none()
+    parts.kind() == Kind::Array && parts.find_item(is_typed) == Some(true)
 }
 
 /// Parts of this dialect.

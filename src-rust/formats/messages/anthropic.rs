@@ -48,6 +48,23 @@ fn known(block_type: &str) -> PartType {
     }
 }
 
+/// Names of server tools before `_tool_result`. An unknown one is read as a result, too, but does not tell the dialect.
+const SERVED: [&str; 8] = [
+    "advisor",
+    "bash_code_execution",
+    "code_execution",
+    "mcp",
+    "text_editor_code_execution",
+    "tool_search",
+    "web_fetch",
+    "web_search",
+];
+
+/// Whether a type is that of the result of a known server tool.
+pub(in crate::formats) fn is_served_result(block_type: &str) -> bool {
+    block_type.strip_suffix("_tool_result").is_some_and(|name| SERVED.contains(&name))
+}
+
 /// Whether a block holds thinking, plain or encrypted.
 pub(super) fn is_thinking<N: Node>(block: &N) -> bool {
     let block_type = block.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind)));

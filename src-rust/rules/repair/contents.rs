@@ -4,8 +4,8 @@ use super::Task;
 use super::actions::{CALL_AS_TEXT, EMPTY_REMOVED, ERROR_TEXT_ADDED, ROLE_CHANGED};
 use super::draft::{Block, Draft, Sketch, units};
 use crate::rules::validate::{
-    Provider, head_of, is_blank_message, is_blank_text, is_empty_error, is_empty_gemini_part, is_empty_text,
-    is_mark, is_models_call,
+    Provider, head_of, is_blank_message, is_blank_text, is_empty_error, is_empty_gemini_part, is_mark,
+    is_models_call,
 };
 use crate::transcript::{Part, PartKind, Role, Transcript};
 
@@ -126,9 +126,8 @@ fn is_of(block: &Block, unit: usize) -> bool {
 
 fn is_empty(transcript: &Transcript, provider: Provider, part: &Part) -> bool {
     match provider {
-        Provider::Anthropic => is_empty_text(transcript, part),
+        Provider::Anthropic | Provider::Bedrock => is_blank_text(transcript, part),
         Provider::Gemini => is_empty_gemini_part(transcript, part),
-        Provider::Bedrock => is_blank_text(transcript, part),
         Provider::OpenAiChat | Provider::OpenAiResponses => false,
     }
 }

@@ -10,7 +10,7 @@ use super::codes::{
 };
 use super::{Problem, Provider, head_of};
 use crate::rules::shape::Shape;
-use crate::transcript::{Binding, KeyId, Part, PartKind, Role, Transcript};
+use crate::transcript::{Binding, KeyId, Part, PartKind, Piece, Role, Transcript};
 
 /// Longest id that the API accepts.
 pub(in crate::rules) const MAX_ID_BYTES: usize = 64;
@@ -103,14 +103,15 @@ pub(super) fn stray_results(transcript: &Transcript, head: usize, index: usize) 
 
 fn check_empty(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
     let parts = transcript.parts_of(index);
-    if parts.is_empty() || parts.iter().any(|part| is_empty_text(transcript, part)) {
-        problems.push(Problem::new(index, EMPTY_CONTENT, "content and text blocks must not be empty"));
+    if parts.is_empty() || parts.iter().any(|part| is_blank_text(transcript, part)) {
+        problems.push(Problem::new(index, EMPTY_CONTENT, "content and text blocks must not be blank"));
     }
 }
 
-/// Whether a part is an empty text.
-pub(in crate::rules) fn is_empty_text(transcript: &Transcript, part: &Part) -> bool {
-    part.kind == PartKind::Text && transcript.pieces_of(part).iter().all(|piece| piece.span.is_empty())
+/// Whether a part is a text without a word.
+pub(in crate::rules) fn is_blank_text(transcript: &Transcript, part: &Part) -> bool {
+    let is_blank = |piece: &Piece| transcript.str(&piece.span).trim().is_empty();
+    part.kind == PartKind::Text && transcript.pieces_of(part).iter().all(is_blank)
 }
 
 /// Whether the API accepts an id.

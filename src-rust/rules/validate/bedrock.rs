@@ -6,7 +6,7 @@
 //! alternate, and must start with the user. Results may come after other blocks. A request with calls or results in it
 //! must have a `toolConfig`, which is not part of the messages.
 
-use super::anthropic::{check_calls, check_marks, is_empty_error, share_an_id, stray_results};
+use super::anthropic::{check_calls, check_marks, is_blank_text, is_empty_error, share_an_id, stray_results};
 use super::codes::{
     BAD_ID, BAD_NAME, DUPLICATE_ID, EMPTY_CONTENT, ERROR_WITHOUT_CONTENT, FIRST_NOT_USER,
     RESULT_WITHOUT_CALL, ROLES_NOT_ALTERNATING, UNKNOWN_ROLE,
@@ -14,7 +14,7 @@ use super::codes::{
 use super::{Problem, Provider, head_of};
 use crate::rules::roles::Side;
 use crate::rules::shape::Shape;
-use crate::transcript::{Part, PartKind, Piece, Role, Transcript};
+use crate::transcript::{Part, PartKind, Role, Transcript};
 
 /// Longest name of a tool.
 pub(in crate::rules) const MAX_NAME_BYTES: usize = 64;
@@ -88,12 +88,6 @@ pub(in crate::rules) fn is_blank_message(transcript: &Transcript, index: usize) 
 /// Whether a part is a mark for the prompt cache: a block without content.
 pub(in crate::rules) fn is_mark(part: &Part) -> bool {
     part.kind == PartKind::Unknown && part.pieces.is_empty() && part.images == 0
-}
-
-/// Whether a part is a text without a word.
-pub(in crate::rules) fn is_blank_text(transcript: &Transcript, part: &Part) -> bool {
-    let is_blank = |piece: &Piece| transcript.str(&piece.span).trim().is_empty();
-    part.kind == PartKind::Text && transcript.pieces_of(part).iter().all(is_blank)
 }
 
 /// Whether the API accepts an id.

@@ -16,10 +16,10 @@ mod prefill;
 mod served;
 mod strict;
 
-pub(super) use anthropic::{MAX_CACHE_MARKS, MAX_ID_BYTES, is_empty_error, is_empty_text, is_good_id};
+pub(super) use anthropic::{MAX_CACHE_MARKS, MAX_ID_BYTES, is_blank_text, is_empty_error, is_good_id};
 pub use as_sent::as_sent;
 pub(super) use bedrock::{
-    MAX_NAME_BYTES, is_blank_message, is_blank_text, is_good_id as is_good_bedrock_id, is_mark, is_misnamed,
+    MAX_NAME_BYTES, is_blank_message, is_good_id as is_good_bedrock_id, is_mark, is_misnamed,
 };
 pub use codes::CODES;
 pub(super) use cohere::{has_text_beside_calls, lacks_id};
