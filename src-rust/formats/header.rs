@@ -64,16 +64,18 @@ impl RoleName {
 pub(super) struct Envelope<N> {
     /// `None` without a role, `Some(None)` if it is not text.
     pub role: Option<Option<RoleName>>,
-    heads: Fields<N, 12>,
+    heads: Fields<N, 14>,
 }
 
 /// The keys looked up; those from index [`TELLING`] on distinguish dialects.
-static HEADS: KeySet<12> = KeySet::new([
+static HEADS: KeySet<14> = KeySet::new([
     Key::ROLE,
     Key::NAME,
     Key::TOOL_CALL_ID,
     Key::REASONING_CONTENT,
     Key::REFUSAL,
+    Key::IMAGES,
+    Key::AUDIO,
     Key::CONTENT,
     Key::TOOL_CALLS,
     Key::TOOL_CALLS_CAMEL,
@@ -84,7 +86,7 @@ static HEADS: KeySet<12> = KeySet::new([
 ]);
 
 /// Index of the first key after content that distinguishes dialects.
-const TELLING: usize = 6;
+const TELLING: usize = 8;
 
 impl<N: Node> Envelope<N> {
     /// An envelope before any lookup.

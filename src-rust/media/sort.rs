@@ -89,7 +89,8 @@ impl Sort {
             | "computer_screenshot"
             | "image-data"
             | "image-url"
-            | "image-file-id" => Some(Sort::Picture),
+            | "image-file-id"
+            | "image_file" => Some(Sort::Picture),
             "document" | "document_url" | "file" | "input_file" | "file-data" | "file-url" | "file-id"
             | "file_url" | "pdf" => Some(Sort::Document),
             "audio" | "input_audio" | "audio_url" | "inputAudio" => Some(Sort::Sound),

@@ -67,6 +67,7 @@ fn is_data_key(key: &str) -> bool {
             | "fileData"
             | "image"
             | "audio"
+            | "input_audio"
             | "url"
             | "image_url"
             | "file_url"
@@ -93,6 +94,7 @@ fn is_reference_key(key: &str) -> bool {
             | "fileUri"
             | "file_uri"
             | "image"
+            | "input_audio"
             | "data"
     )
 }
@@ -174,15 +176,16 @@ impl Search<'_> {
 
     /// Reports the file that an object without data refers to, if it says that it is one.
     fn reference<N: Node>(&mut self, object: &N, stated: Stated) -> bool {
-        let Some(sort) = stated.sort() else { return false };
         let mut medium = None;
         let walked = object.each_member(|key, value| {
             if medium.is_none() && value.kind() == Kind::String && is_reference_key(key) {
-                let is_address = |text: &str| key != "data" && key != "image" || is_url(text);
+                let may_be_data = matches!(key, "data" | "image" | "input_audio");
                 medium = value
                     .with_text(|text, _| {
-                        let is_given = !text.is_empty() && is_address(text);
-                        is_given.then(|| Media::at_address(text, sort, stated.detail))
+                        let is_given = !text.is_empty() && (!may_be_data || is_url(text));
+                        let of_address = || is_video_page(text).then_some(Sort::Video);
+                        let sort = stated.sort().or_else(of_address).filter(|_| is_given)?;
+                        Some(Media::at_address(text, sort, stated.detail))
                     })
                     .flatten();
             }
@@ -191,6 +194,13 @@ impl Search<'_> {
         drop(walked);
         medium.map(|medium| (self.found)(medium)).is_some()
     }
+}
+
+/// Whether an address is a video of YouTube, which Gemini reads without a media type.
+fn is_video_page(address: &str) -> bool {
+    let host = address.strip_prefix("https://").unwrap_or(address);
+    let host = host.strip_prefix("www.").or_else(|| host.strip_prefix("m.")).unwrap_or(host);
+    host.starts_with("youtube.com/") || host.starts_with("youtu.be/")
 }
 
 /// Whether a text is a URL as a whole: data may be a plain text with an address in it.

@@ -38,17 +38,17 @@ class Medium:
 URL_KEYS: Final = "url image_url file_url document_url audio_url video_url"
 """Keys of a URL, which is an address or contains the data."""
 
-DATA_KEYS: Final = f"data base64 bytes blob file_data fileData image audio result {URL_KEYS}"
+DATA_KEYS: Final = f"data base64 bytes blob file_data fileData image audio input_audio result {URL_KEYS}"
 """Keys of data."""
 
 ADDRESS_KEYS: Final = f"uri file_id fileId fileUri file_uri {URL_KEYS}"
 """Keys of an address or of the id of a file."""
 
-DATA_OR_ADDRESS_KEYS: Final = "image data"
+DATA_OR_ADDRESS_KEYS: Final = "image data input_audio"
 """Keys of data that may be an address instead."""
 
 PART_TYPES: Final = {
-    PICTURE: "image image_url input_image computer_screenshot image-data image-url image-file-id",
+    PICTURE: "image image_url input_image computer_screenshot image-data image-url image-file-id image_file",
     DOCUMENT: "document document_url file input_file file-data file-url file-id file_url pdf",
     SOUND: "audio input_audio audio_url inputAudio",
     VIDEO: "video video_url input_video",
@@ -154,10 +154,12 @@ def _search(value: Any, outer: Stated, is_source: bool = False) -> Iterator[tupl
         elif isinstance(inner, list | tuple):
             found.extend(_search(inner, Stated()))
     yield from found
-    if not found and stated.sort is not None:
+    if not found:
         addresses = [text for key, text in value.items() if isinstance(text, str) and is_address(key, text)]
-        if addresses:
+        if addresses and stated.sort is not None:
             yield at_address(stated), None
+        elif any(re.match(r"(https://)?(www\.|m\.)?(youtube\.com|youtu\.be)/", each) for each in addresses):
+            yield at_address(replace(stated, file=VIDEO)), None
 
 
 def _stated(value: Mapping[str, Any], outer: Stated, is_source: bool) -> Stated:

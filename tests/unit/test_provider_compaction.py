@@ -138,13 +138,12 @@ def unanswered() -> list[Any]:
 @pytest.mark.parametrize(
     ("made", "keep"),
     [
-        (made, keep)
+        pytest.param(made, keep, id=f"{made.__name__}-{keep!r}")
         for made in (answered, served, unanswered)
         for keep in KEEPS
         # Behind a turn that begins before the compaction nothing is folded: the list would begin with the model.
         if made is not served or not isinstance(keep, fl.FitTokens)
     ],
-    ids=repr,
 )
 @pytest.mark.parametrize("pins", [(), (1,), (0,)], ids=repr)
 @pytest.mark.parametrize("before", [0, 2])

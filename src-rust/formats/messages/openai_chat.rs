@@ -6,8 +6,9 @@ use crate::formats::content::{
     call_arguments, each_item, odd_part, read_content, result_content, some, string,
 };
 use crate::formats::header::{Envelope, RoleName};
-use crate::formats::parts::{file_part, keyed_text_part, unknown_part};
-use crate::node::{Fields, Key, KeySet, Kind, Node};
+use crate::formats::parts::{file_part, holds_media, keyed_text_part, unknown_part};
+use crate::media::{Detail, Media, Sort};
+use crate::node::{Fields, Key, KeySet, Kind, Node, is_data};
 use crate::transcript::{Build, PartKind, PieceKind, ResultPath, Role};
 
 pub(in crate::formats) fn read<N: Node>(
@@ -41,6 +42,7 @@ pub(super) fn read_with<N: Node, B: Build<N>>(
         builder.push_text(PieceKind::ParticipantName, name)?;
     }
     read_content(envelope, builder, read_part)?;
+    read_media_beside(envelope, builder)?;
     if let Some(text) = string(envelope.get(Key::REASONING_CONTENT)) {
         builder.begin_part(PartKind::Reasoning)?;
         builder.push_text(PieceKind::Reasoning, text)?;
@@ -62,6 +64,41 @@ pub(super) fn read_with<N: Node, B: Build<N>>(
         read_function(call, builder).map_err(|error| error.under("function_call"))?;
     }
     Ok(())
+}
+
+/// Adds the media beside the content: pictures as Ollama and OpenRouter have them, and the sound of an answer, which is
+/// sent back by its id.
+#[inline(always)]
+fn read_media_beside<N: Node>(envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
+    if let Some(images) = envelope.get(Key::IMAGES).filter(|images| images.kind() == Kind::Array) {
+        each_item(images, |image, _| medium_beside(image, Sort::Picture, builder))?;
+    }
+    match envelope.get(Key::AUDIO) {
+        Some(sound) if sound.kind() == Kind::Object => medium_beside(sound, Sort::Sound, builder),
+        _ => Ok(()),
+    }
+}
+
+/// Adds a medium: data as a text, a content part, or an object with an id.
+#[cold]
+fn medium_beside<N: Node>(node: &N, sort: Sort, builder: &mut impl Build<N>) -> Result<()> {
+    if node.kind() == Kind::Object && holds_media(node) {
+        return file_part(node, builder);
+    }
+    let text = if node.kind() == Kind::Object { node.get_some(Key::ID) } else { Some(node.clone()) };
+    let medium = text.and_then(|text| {
+        text.with_text(|text, _| match is_data(text) || Media::is_recognised(text) {
+            true => Media::of_data(text, Some(sort), Detail::Auto),
+            false => Media::at_address(text, sort, Detail::Auto),
+        })
+    });
+    match medium {
+        Some(medium) => {
+            builder.begin_part(PartKind::Image)?;
+            builder.push_media(medium)
+        }
+        None => odd_part(node, builder),
+    }
 }
 
 /// Content parts of this dialect.
