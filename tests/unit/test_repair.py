@@ -240,6 +240,25 @@ def test_a_part_without_a_member_is_removed() -> None:
     )
 
 
+def test_a_thought_that_is_left_alone_is_named() -> None:
+    """Its message held the result of a server tool, which moved to its call."""
+    messages = [
+        {"role": "user", "parts": [{"text": "go"}]},
+        {"role": "model", "parts": [{"executableCode": {"language": "PYTHON", "code": "x"}}]},
+        {
+            "role": "model",
+            "parts": [
+                {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "y"}},
+                {"text": "I think.", "thought": True},
+            ],
+        },
+        {"role": "user", "parts": [{"text": "b"}]},
+    ]
+    new, actions = repair(messages, "gemini")
+    assert "I think." not in str(new)
+    assert actions == [(2, "result_moved"), (2, "reasoning_removed")]
+
+
 # --- Responses --------------------------------------------------------------------------------------------------
 
 

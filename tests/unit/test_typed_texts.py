@@ -436,3 +436,19 @@ def test_the_command_line_keeps_the_typed_text(entries: list[Dict], tmp_path: Pa
     assert main(["compact", str(path), "--out", str(out), "--keep-messages", "50"]) == 0
     (record,) = map(json.loads, (out / "session.jsonl").read_text(encoding="utf-8").splitlines())
     assert count_in(record["messages"], TYPED) == 1
+
+
+@pytest.mark.parametrize("typed", ["ls -la", "!ls -la"])
+def test_a_command_of_the_shell_is_typed_once(shelf: Shelf, typed: str) -> None:
+    """The user's entry has it as an element."""
+    entries = [
+        GO,
+        call("a"),
+        operation("enqueue", typed),
+        result("a"),
+        operation("dequeue"),
+        entry("user", "sh", "<bash-input>ls -la</bash-input>"),
+        DONE,
+    ]
+    session = shelf.read_one(lines(entries))
+    assert str(session.messages).count("ls -la") == 1

@@ -250,10 +250,13 @@ fn by_unit<N: Node>(unit: &N) -> Result<Hints> {
     Err(Error::message("ambiguous_format", "messages", detail))
 }
 
-/// A message with `parts` is Gemini's, unless all its parts have a type of the AI SDK's user interfaces.
+/// A message with `parts` is Gemini's, unless a part has a type of the AI SDK's user interfaces. An unknown type leaves
+/// both possible, but for the assistant, which Gemini calls the model.
 fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Hints> {
     let is_assistant = envelope.role == Some(Some(RoleName::Assistant));
-    if ai_sdk_ui::has_form(parts) || (is_assistant && parts.kind() == Kind::Array && parts.is_empty()) {
+    let is_typed = ai_sdk_ui::has_typed_part(parts);
+    let is_empty = parts.kind() == Kind::Array && parts.is_empty();
+    if ai_sdk_ui::has_form(parts) || (is_assistant && (is_typed || is_empty)) {
         return Ok(Hints::only(AI_SDK_UI, Reason::Parts));
     }
     if is_assistant {
@@ -261,7 +264,12 @@ fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Hints> {
             "has parts of the assistant, which are neither Gemini's nor of the AI SDK: name its format";
         return Err(Error::message("unsupported_format", "parts", detail));
     }
-    Ok(Hints::only(GEMINI, Reason::Parts))
+    let mut hints = Hints::only(GEMINI, Reason::Parts);
+    if is_typed {
+        hints.left = GEMINI.or(Format::AiSdkUi);
+        hints.clue.follow(GEMINI, Reason::Parts);
+    }
+    Ok(hints)
 }
 
 /// The dialects possible for a message with this content part, and whether it is structure: a call or a result.

@@ -43,19 +43,30 @@ pub(in crate::formats) fn read<N: Node>(
     }
 }
 
-/// Whether a part has a type, as those of this dialect have, and those of Gemini have not.
+/// Whether a part has a type of this dialect, and none before it is a text of Gemini, which has no type.
 pub(in crate::formats) fn has_form<N: Node>(parts: &N) -> bool {
-    let is_typed = |part: &N| {
+    first_told(parts, |kind| known(kind).is_some().then_some(true)) == Some(true)
+}
+
+/// The same with any type.
+pub(in crate::formats) fn has_typed_part<N: Node>(parts: &N) -> bool {
+    first_told(parts, |_| Some(true)) == Some(true)
+}
+
+/// What the first part tells whose type `of_type` knows; a text without a type tells `false`.
+fn first_told<N: Node>(parts: &N, of_type: impl Fn(&str) -> Option<bool>) -> Option<bool> {
+    if parts.kind() != Kind::Array {
+        return None;
+    }
+    parts.find_item(|part| {
         if part.kind() != Kind::Object {
             return None;
         }
-        match part.get(Key::TYPE) {
-            Some(kind) if kind.kind() == Kind::String => Some(true),
-            // A text of Gemini.
-            _ => part.get(Key::TEXT).map(|_| false),
+        match part.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| of_type(kind))) {
+            Some(told) => told,
+            None => part.get(Key::TEXT).map(|_| false),
         }
-    };
-    parts.kind() == Kind::Array && parts.find_item(is_typed) == Some(true)
+    })
 }
 
 /// Parts of this dialect.

@@ -55,7 +55,7 @@ actions! {
     NAME_REWRITTEN = "name_rewritten", "a call got a name with only the characters that the API accepts";
     ORPHAN_AS_TEXT = "orphan_as_text", "a result without a call became text of the user";
     ORPHAN_REMOVED = "orphan_removed", "a result without a call was removed";
-    REASONING_REMOVED = "reasoning_removed", "reasoning without a following item was removed";
+    REASONING_REMOVED = "reasoning_removed", "reasoning without a following item, or alone in its message, was removed";
     RESULT_MOVED = "result_moved", "a result was moved to its call";
     RESULTS_FIRST = "results_first", "results were put before the other parts of their message";
     ROLE_CHANGED = "role_changed", "a role that the API does not know was replaced";

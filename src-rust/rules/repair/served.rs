@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::actions::{
-    CALL_REMOVED, ORPHAN_REMOVED, RESULT_MOVED, SERVED_CALL_AS_TEXT, SERVED_RESULT_AS_TEXT,
+    CALL_REMOVED, ORPHAN_REMOVED, REASONING_REMOVED, RESULT_MOVED, SERVED_CALL_AS_TEXT, SERVED_RESULT_AS_TEXT,
 };
 use super::draft::{Block, Draft, Sketch, checked, units};
 use super::{OpenCalls, Orphans, Task};
@@ -58,7 +58,7 @@ impl Placing<'_> {
         let (mut blocks, mut behind, mut says) = (Vec::new(), Vec::new(), false);
         let is_model = transcript.messages[i].role == Role::Assistant;
         let last_result = checked(transcript, i, PartKind::ToolResult).last().unwrap_or(0);
-        let mut previous = None;
+        let (mut previous, mut thinks) = (None, false);
         for (at, unit) in range.zip(units) {
             if previous.replace(unit) == Some(unit) {
                 continue;
@@ -93,6 +93,7 @@ impl Placing<'_> {
                 blocks.push(Block::Unit(i, unit));
                 let part = &transcript.parts[at];
                 let is_mark = task.provider == Provider::Bedrock && is_mark(part);
+                thinks |= part.kind == PartKind::Reasoning;
                 if part.kind == PartKind::Reasoning || is_mark {
                     continue;
                 }
@@ -103,6 +104,8 @@ impl Placing<'_> {
         // Thoughts alone are not worth keeping, and marks for the prompt cache are no message.
         if says {
             sketch.drafts.push(Draft { blocks, ..Draft::whole(i) });
+        } else if thinks {
+            sketch.actions.push(REASONING_REMOVED.at(i));
         }
     }
 }

@@ -280,9 +280,12 @@ impl Queue {
     }
 }
 
-/// Whether an entry of the user records the call of a command that was typed.
+/// Whether an entry of the user records the call of a command that was typed, or a command of the shell.
 fn is_call_of(typed: &str, text: &str) -> bool {
-    command_of(typed).is_some_and(|name| text.contains(&format!("<command-name>{name}</command-name>")))
+    let shell = text.trim().strip_prefix("<bash-input>").and_then(|rest| rest.split_once("</bash-input>"));
+    shell.is_some_and(|(command, _)| command.trim() == typed.trim_start_matches('!').trim())
+        || command_of(typed)
+            .is_some_and(|name| text.contains(&format!("<command-name>{name}</command-name>")))
 }
 
 /// Where whole lines of `text` that are `typed` end.
