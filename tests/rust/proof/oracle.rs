@@ -49,6 +49,8 @@ pub struct Oracle<'a> {
     /// The newest compaction outside the head, and whether each message is in its group.
     compaction: Option<usize>,
     held: Vec<bool>,
+    /// Whether the list is Gemini's: the first message must be the user's.
+    user_first: bool,
     is_result: Vec<bool>,
     legal: Vec<bool>,
     turns: Vec<(usize, usize)>,
@@ -93,6 +95,7 @@ impl<'a> Oracle<'a> {
             open,
             compaction,
             held,
+            user_first: takes_names,
             is_result,
             legal: Vec::new(),
             turns: Vec::new(),
@@ -128,7 +131,14 @@ impl<'a> Oracle<'a> {
         let count = self.len();
         let end = (0..count).rev().find(|&i| self.held[i]).map_or(count, |last| last + 1);
         let stays = |i: usize| self.pinned_group(i) || self.open[i];
-        cut >= end && !(0..end).any(|i| stays(i) && (end..count).any(|j| self.group[i] == self.group[j]))
+        let is_open = (0..count).any(|i| self.held[i] && self.open[i]);
+        // Without what is folded, the list begins with the first message that stays.
+        let first = (0..count).find(|&i| stays(i) || self.held[i]);
+        let may_begin = self.head > 0
+            || !self.user_first
+            || first.is_none_or(|i| Some(i) == self.compaction || self.messages[i].who != Who::Assistant);
+        let is_split = (0..end).any(|i| stays(i) && (end..count).any(|j| self.group[i] == self.group[j]));
+        cut >= end && may_begin && !is_open && !is_split
     }
 
     /// Whether the group of a message is pinned, the head's own part of it included.
