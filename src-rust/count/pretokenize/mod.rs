@@ -287,17 +287,14 @@ impl<P: Progress> Scan<'_, P> {
     fn cased_word(&mut self, start: usize, form: Cased) -> usize {
         let mut at = start;
         let mut after_both = None;
-        let mut is_small = false;
         let end = loop {
             let (class, len) = class_at(self.text, at);
             match class {
-                CASELESS | MARK if form.cuts_han && is_han(self.text, at) => {
-                    break if is_small { at } else { after_both.unwrap_or(at) };
-                }
+                UPPER => {}
+                CASELESS | MARK if form.cuts_han && is_han(self.text, at) => break after_both.unwrap_or(at),
                 CASELESS | MARK => after_both = Some(at + len),
-                LOWER => is_small = true,
-                UPPER if !is_small => {}
-                _ if is_small => break at,
+                LOWER if form.cuts_han => break self.small_letters(at),
+                LOWER => break self.run(at, LOWER | CASELESS | MARK),
                 _ => break after_both.unwrap_or(at),
             }
             at += len;
@@ -306,6 +303,19 @@ impl<P: Progress> Scan<'_, P> {
             }
         };
         contraction(self.text, end, true).filter(|_| form.contracts).unwrap_or(end)
+    }
+
+    /// End of the longest run of small letters, letters without case and marks, none of them Han.
+    fn small_letters(&mut self, start: usize) -> usize {
+        let mut at = start;
+        loop {
+            let (class, len) = class_at(self.text, at);
+            let is_one = class & (LOWER | CASELESS | MARK) != 0 && !is_han(self.text, at);
+            if !is_one || !self.progress.reached(at) {
+                return at;
+            }
+            at += len;
+        }
     }
 
     /// The start of the run of symbols, if the pre-token is one: here, or after one space.
