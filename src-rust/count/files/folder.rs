@@ -107,7 +107,9 @@ impl Configuration {
     /// `unsupported_tokenizer` without a known split pattern, or with several; `bad_tokenizer`.
     pub(super) fn tokenizer(&self, tokens: Vec<Vec<u8>>) -> Result<Draft> {
         let mut found = None;
-        for pattern in self.code.iter().flat_map(|code| texts(code)).filter_map(|text| pattern_of(&text)) {
+        // Every known pattern names a class of characters.
+        let named = self.code.iter().flat_map(|code| texts(code)).filter(|text| text.contains(r"\p{"));
+        for pattern in named.filter_map(|text| pattern_of(&text)) {
             if found.is_some_and(|other| other != pattern) {
                 return Err(unsupported("a vocabulary of ranks with several split patterns"));
             }
