@@ -46,7 +46,7 @@ def test_the_quick_tests_are_part_of_the_deep_ones() -> None:
     assert deeper <= deep
     assert deep - deeper <= quick
     left_out = {ROOT / name.partition("::")[0] for name in deep - deeper}
-    counts = re.compile(r"\bcases\(\"|\bgiven\(|RuleBasedStateMachine")
+    counts = re.compile(r"\bcases\(\"|@given\(|RuleBasedStateMachine")
     assert [str(file) for file in left_out if counts.search(file.read_text(encoding="utf-8"))] == []
 
 
