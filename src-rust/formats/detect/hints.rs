@@ -1,10 +1,10 @@
 //! What one message tells about the dialect of its list.
 
-use super::Reason;
 use super::format_set::{
     AI_SDK, AI_SDK_UI, ANTHROPIC, ANY, BEDROCK, CHAT, CHAT_LIKE, COHERE, FormatSet, GEMINI, GENT, LANGCHAIN,
     MISTRAL, NONE, OPENAI, PI, PLAIN, RESPONSES, SHARE_GPT,
 };
+use super::reason::Reason;
 use crate::error::{Error, Result};
 use crate::formats::Format;
 use crate::formats::content::some;

@@ -13,7 +13,8 @@ use std::collections::{HashMap, HashSet};
 
 use self::branches::left_behind;
 use self::queue::{Place, Queue};
-use self::turns::TurnBuilder;
+pub use self::turns::{Assembled, BlockRef, Thread};
+use self::turns::{TurnBuilder, blocks_of};
 use super::session::{self, Branch, Message, Overlay, Skipped, object_of};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
@@ -35,35 +36,6 @@ const ONLY_HERE: &[&str] = &[
 
 /// Types of the lines that Claude Code prints with `--output-format stream-json`, besides messages.
 const OF_STREAM: &[&str] = &["system", "result", "stream_event", "tool_progress", "rate_limit_event"];
-
-/// A content block of an entry; `block` is `None` if the content is one string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockRef {
-    /// Index of the entry.
-    pub entry: usize,
-    /// Index of the block in the entry's content.
-    pub block: Option<usize>,
-}
-
-/// A message assembled from blocks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assembled {
-    /// `user` or `assistant`.
-    pub role: &'static str,
-    /// Its blocks, results first.
-    pub blocks: Vec<BlockRef>,
-}
-
-/// One conversation: the main one, or that of the sub-agents.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Thread {
-    /// The messages in order.
-    pub messages: Vec<Assembled>,
-    /// Indices of messages before which the session was compacted.
-    pub compact_boundaries: Vec<usize>,
-    /// Indices of messages that summarize the messages before a boundary.
-    pub summaries: Vec<usize>,
-}
 
 /// A whole session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -288,14 +260,6 @@ fn content_of<N: Node>(entry: &N) -> Option<N> {
         Some("queue-operation") => entry.get(Key::CONTENT),
         _ => entry.get(Key::MESSAGE)?.get(Key::CONTENT),
     }
-}
-
-/// The blocks of an entry's content.
-fn blocks_of<N: Node>(entry: usize, content: Option<&N>) -> Vec<(BlockRef, Option<N>)> {
-    let list = content.filter(|content| content.kind() == Kind::Array);
-    let count = list.map_or(1, Node::len);
-    let block_refs = (0..count).map(|b| BlockRef { entry, block: list.map(|_| b) });
-    block_refs.map(|at| (at, at.block.and_then(|b| list.and_then(|list| list.item(b))))).collect()
 }
 
 /// Assembles the messages of a session as values. O(blocks).

@@ -2,8 +2,44 @@
 
 use std::collections::HashMap;
 
-use super::{Assembled, BlockRef, Thread, blocks_of};
-use crate::node::{Key, Node};
+use crate::node::{Key, Kind, Node};
+
+/// A content block of an entry; `block` is `None` if the content is one string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRef {
+    /// Index of the entry.
+    pub entry: usize,
+    /// Index of the block in the entry's content.
+    pub block: Option<usize>,
+}
+
+/// A message assembled from blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assembled {
+    /// `user` or `assistant`.
+    pub role: &'static str,
+    /// Its blocks, results first.
+    pub blocks: Vec<BlockRef>,
+}
+
+/// One conversation: the main one, or that of the sub-agents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// The messages in order.
+    pub messages: Vec<Assembled>,
+    /// Indices of messages before which the session was compacted.
+    pub compact_boundaries: Vec<usize>,
+    /// Indices of messages that summarize the messages before a boundary.
+    pub summaries: Vec<usize>,
+}
+
+/// The blocks of an entry's content.
+pub(super) fn blocks_of<N: Node>(entry: usize, content: Option<&N>) -> Vec<(BlockRef, Option<N>)> {
+    let list = content.filter(|content| content.kind() == Kind::Array);
+    let count = list.map_or(1, Node::len);
+    let block_refs = (0..count).map(|b| BlockRef { entry, block: list.map(|_| b) });
+    block_refs.map(|at| (at, at.block.and_then(|b| list.and_then(|list| list.item(b))))).collect()
+}
 
 /// A message under construction, with the user message that answers it.
 #[derive(Debug, Default)]
