@@ -1,7 +1,7 @@
 //! Shapes that foldline recognises and does not read: exports of accounts, traces of other programs. They are refused by
 //! name, with the way out, in memory and in files alike; never read as another format.
 
-use super::messages::ai_sdk_ui;
+use super::messages::ai_sdk_ui::Form;
 use crate::error::{Error, Result};
 use crate::node::{Fields, Key, KeySet, Kind, Node};
 
@@ -196,21 +196,20 @@ pub(super) fn refuse_message<N: Node>(message: &N) -> Result<()> {
             "these are messages of Semantic Kernel; foldline does not read them: give those that it sends to the model"
         }
         () if message.get(Key::MESSAGE).is_some_and(|text| text.kind() == Kind::String) => {
-            "these are messages of Cohere's first API; foldline reads those of its second: role and content"
+            "the text is under message, as in Cohere's first API; foldline reads that of its second: role and content"
         }
         () => return Ok(()),
     };
     Err(refused(detail, ""))
 }
 
-/// Refuses a message whose parts are those of a framework of agents.
+/// Refuses a message of this `kind` whose parts are those of a framework of agents.
 ///
 /// # Errors
 /// `unsupported_format`.
-pub(super) fn refuse_parts<N: Node>(message: &N, parts: &N) -> Result<()> {
-    let kind = message.get(Key::KIND);
+pub(super) fn refuse_parts<N: Node>(kind: Option<&N>, parts: &N, form: Form) -> Result<()> {
     let kind_is = |kinds: &[&str]| {
-        kind.as_ref().is_some_and(|kind| kind.with_text(|kind, _| kinds.contains(&kind)) == Some(true))
+        kind.is_some_and(|kind| kind.with_text(|kind, _| kinds.contains(&kind)) == Some(true))
     };
     // OpenTelemetry has the text of a part under its content.
     let is_of_trace = |part: &N| {
@@ -225,7 +224,7 @@ pub(super) fn refuse_parts<N: Node>(message: &N, parts: &N) -> Result<()> {
         () if kind_is(&["message"]) => {
             "these are messages of A2A; foldline does not read them: give their texts as messages with role and content"
         }
-        () if ai_sdk_ui::has_form(parts) && parts.find_item(is_of_trace).is_some() => {
+        () if form == Form::Own && parts.find_item(is_of_trace).is_some() => {
             "these are messages of an OpenTelemetry trace; foldline does not read them: give their parts as content"
         }
         () => return Ok(()),

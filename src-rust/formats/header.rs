@@ -64,11 +64,11 @@ impl RoleName {
 pub(super) struct Envelope<N> {
     /// `None` without a role, `Some(None)` if it is not text.
     pub role: Option<Option<RoleName>>,
-    heads: Fields<N, 14>,
+    heads: Fields<N, 15>,
 }
 
 /// The keys looked up; those from index [`TELLING`] on distinguish dialects.
-static HEADS: KeySet<14> = KeySet::new([
+static HEADS: KeySet<15> = KeySet::new([
     Key::ROLE,
     Key::NAME,
     Key::TOOL_CALL_ID,
@@ -76,6 +76,7 @@ static HEADS: KeySet<14> = KeySet::new([
     Key::REFUSAL,
     Key::IMAGES,
     Key::AUDIO,
+    Key::KIND,
     Key::CONTENT,
     Key::TOOL_CALLS,
     Key::TOOL_CALLS_CAMEL,
@@ -86,7 +87,7 @@ static HEADS: KeySet<14> = KeySet::new([
 ]);
 
 /// Index of the first key after content that distinguishes dialects.
-const TELLING: usize = 8;
+const TELLING: usize = 9;
 
 impl<N: Node> Envelope<N> {
     /// An envelope before any lookup.

@@ -109,7 +109,7 @@ pub(super) fn may_begin_with(mut raw: &[u8], sign: u8) -> bool {
     loop {
         raw = match raw {
             [b'\\', b'u', b'0', b'0', ..] => return true,
-            [b'\\', b'n' | b'r' | b't', rest @ ..] | [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] => rest,
+            [b'\\', b'n' | b'r' | b't' | b'f', rest @ ..] | [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] => rest,
             _ => return raw.first() == Some(&sign),
         }
     }
@@ -121,7 +121,7 @@ pub(super) fn may_end_with(mut raw: &[u8], sign: u8) -> bool {
     loop {
         raw = match raw {
             [.., b'\\', b'u', b'0', b'0', _, _] => return true,
-            [rest @ .., b'\\', b'n' | b'r' | b't'] | [rest @ .., b' ' | b'\n' | b'\r' | b'\t'] => rest,
+            [rest @ .., b'\\', b'n' | b'r' | b't' | b'f'] | [rest @ .., b' ' | b'\n' | b'\r' | b'\t'] => rest,
             _ => return raw.last() == Some(&sign),
         }
     }

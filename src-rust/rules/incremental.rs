@@ -110,8 +110,7 @@ impl Incremental {
     pub fn append(&mut self, transcript: &Transcript, index: usize, id_of: impl FnMut(KeyId) -> u32) {
         let message = &transcript.messages[index];
         let number = self.len();
-        let has_call = transcript.parts_of(index).iter().any(|part| part.kind == PartKind::ToolCall);
-        let older = self.note_head(message, number, has_call);
+        let older = self.note_head(transcript, index, number);
         let never_first = message.role == Role::Assistant && has_results_in_user_turns(transcript.framing);
         self.has_summary |= message.is_labelled_summary;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
@@ -153,10 +152,12 @@ impl Incremental {
     /// Extends the head by leading instructions and a provider's compaction, which replaces all messages before it. One
     /// with a call is outside the head, since a summary must not come between the call and its result. Returns the
     /// compaction outside the head that this one replaces.
-    fn note_head(&mut self, message: &Message, number: usize, has_call: bool) -> Option<usize> {
+    fn note_head(&mut self, transcript: &Transcript, index: usize, number: usize) -> Option<usize> {
+        let message = &transcript.messages[index];
         let is_compaction = message.binding == Binding::Compaction;
+        let has_call = || transcript.parts_of(index).iter().any(|part| part.kind == PartKind::ToolCall);
         if self.structure.head == number
-            && (is_compaction && !has_call || matches!(message.role, Role::System | Role::Developer))
+            && (is_compaction && !has_call() || matches!(message.role, Role::System | Role::Developer))
         {
             self.structure.head += 1;
         } else if is_compaction {
@@ -377,7 +378,7 @@ impl Incremental {
             let end = own.last + 1;
             let stays = |group: &&Group| group.is_pinned || group.is_open;
             let is_split = groups.iter().filter(stays).any(|group| group.first < end && end <= group.last);
-            // The list then begins with the first message that stays.
+            // The list then begins with the head, or with the first message that stays.
             let first = groups.iter().find(|group| stays(group) || group.first == own.first);
             let begins = first.map_or(message, |group| group.first as usize);
             let may_begin = begins == message || *head > 0 || flags[begins] & NEVER_FIRST == 0;

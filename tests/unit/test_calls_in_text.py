@@ -133,3 +133,18 @@ def test_tags_are_found_behind_escapes_of_json() -> None:
         f'{{"role":"user","content":{response}}},{{"role":"assistant","content":"Three."}}]'
     )
     assert fl.analyze(json_text.encode()).groups == fl.analyze(json.loads(json_text)).groups == [[0], [1, 2], [3]]
+
+
+@pytest.mark.parametrize("space", ["", " ", "\n", "\t", "\f", "\v", "\u00a0", "\u2028", " " * 100])
+def test_white_space_around_calls_is_the_same_in_json_and_in_memory(space: str) -> None:
+    def talk(space: str) -> list[Dict]:
+        return [USER, says("assistant", f"{CALL}{space}"), says("user", f"{space}{RESPONSE}"), MODEL]
+
+    found = fl.analyze(talk(space)).groups
+    escapes = "".join(f"\\u{ord(character):04x}" for character in space)
+    for text in (
+        json.dumps(talk(space)),
+        json.dumps(talk(space), ensure_ascii=False),
+        json.dumps(talk("@@")).replace("@@", escapes),
+    ):
+        assert fl.analyze(text.encode()).groups == found

@@ -194,10 +194,10 @@ def test_what_was_ignored_is_reported() -> None:
 @pytest.mark.parametrize("odd", [5, None, {"x": 1}, {"type": "custom"}, {"type": "reasoning-file"}], ids=repr)
 @pytest.mark.parametrize("role", ["user", "assistant"])
 def test_one_odd_part_does_not_hide_an_interface_of_the_ai_sdk(role: str, odd: Any) -> None:
-    told = [{"role": "user", "parts": [{"type": "text", "text": "Hi."}]}]
+    first = [{"role": "user", "parts": [{"type": "text", "text": "Hi."}]}]
     parts = [{"type": "text", "text": "Yes."}, odd]
     for order in (parts, parts[::-1]):
-        messages = [*told, {"role": role, "parts": order}]
+        messages = [*first, {"role": role, "parts": order}]
         assert fl.detect_format(messages).format == "ai_sdk_ui"
         assert fl.TokenCounter("chars/4").count_messages(messages).total > 0
 

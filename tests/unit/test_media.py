@@ -477,38 +477,3 @@ def test_parts_of_a_response_that_are_no_files_are_no_pictures(parts: Any) -> No
     without = fl.TokenCounter("o200k_base").count_messages(messages, format="gemini")
     assert without.total < counts.total < without.total + 30
     assert counts.by_part.get("image", 0) == 0
-
-
-@pytest.mark.parametrize(
-    ("message", "least", "most"),
-    [
-        ({"role": "user", "content": "Look.", "images": [base64_of(picture(512, 512))]}, 200, 800),
-        (
-            {"role": "assistant", "content": "Here.", "images": [chat("image/png", base64_of(picture(512, 512)))]},
-            200,
-            800,
-        ),
-        ({"role": "assistant", "content": None, "audio": {"id": "audio_1"}}, 300, 1_300),
-        ({"role": "assistant", "content": None, "audio": {"id": "a", "data": base64_of(sound(20))}}, 100, 700),
-        ({"role": "user", "content": [{"type": "input_audio", "input_audio": base64_of(sound(20))}]}, 100, 700),
-        ({"role": "user", "content": [{"type": "input_audio", "input_audio": "https://a.b/c.wav"}]}, 300, 1_300),
-        ({"role": "user", "content": [{"type": "image_file", "image_file": {"file_id": "f"}}]}, 200, 1_700),
-        ({"role": "user", "parts": [{"fileData": {"fileUri": "https://www.youtube.com/watch?v=a"}}]}, 10_000, 20_000),
-        ({"role": "user", "parts": [{"fileData": {"fileUri": "https://youtu.be/a"}}]}, 10_000, 20_000),
-    ],
-    ids=[
-        "ollama",
-        "openrouter",
-        "answer by id",
-        "answer",
-        "mistral",
-        "mistral by url",
-        "assistants",
-        "page",
-        "short page",
-    ],
-)
-def test_media_beside_the_usual_places_cost_their_price(message: dict[str, Any], least: int, most: int) -> None:
-    counts = fl.TokenCounter.for_model("gpt-4o").count_messages([message])
-    assert least < counts.by_part["image"] < most
-    assert counts.kind == "estimated"

@@ -240,6 +240,20 @@ def test_a_part_without_a_member_is_removed() -> None:
     )
 
 
+def test_a_blank_text_of_anthropic_is_removed() -> None:
+    call = {"type": "tool_use", "id": "a", "name": "go", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "a", "content": "x"}
+    messages = [
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "content": [{"type": "text", "text": "\n\n"}, call]},
+        {"role": "user", "content": [result]},
+    ]
+    assert [problem.code for problem in fl.validate(messages, "anthropic")] == ["empty_content"]
+    new, actions = repair(messages, "anthropic")
+    assert new[1]["content"] == [call]
+    assert actions == [(1, "empty_removed")]
+
+
 def test_a_thought_that_is_left_alone_is_named() -> None:
     """Its message held the result of a server tool, which moved to its call."""
     messages = [

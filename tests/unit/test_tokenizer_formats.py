@@ -152,8 +152,8 @@ def ranks(folder: Path, pattern: str, file: str, added: dict[str, Any] | None = 
     lines = [f"{base64.b64encode(token).decode()} {rank}\n" for rank, token in enumerate(tokens)]
     (folder / file).write_text("".join(lines), encoding="utf-8")
     (folder / "tokenization_small.py").write_text(CODE[pattern] % PATTERNS[pattern], encoding="utf-8")
-    if added is not None:
-        (folder / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}), encoding="utf-8")
+    config = {} if added is None else {"added_tokens_decoder": added}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
     special = {token["content"]: len(tokens) + at for at, token in enumerate((added or {}).values())}
     known = {token: rank for rank, token in enumerate(tokens)}
     return folder, tiktoken.Encoding("small", pat_str=PATTERNS[pattern], mergeable_ranks=known, special_tokens=special)
@@ -207,8 +207,18 @@ def test_ranks_without_one_known_pattern_are_refused(tmp_path: Path) -> None:
     (folder / "tokenization_other.py").write_text(CODE["qwen2"] % PATTERNS["qwen2"], encoding="utf-8")
     refused("several split patterns")
     (folder / "tokenization_other.py").unlink()
-    code.write_text(code.read_text("utf-8") + "x = normalize('NFKC', x)\n", encoding="utf-8")
-    refused("normalization")
+    plain = code.read_text("utf-8")
+    for line in ("x = normalize('NFKC', x)", "x = unicodedata.normalize(form, x)"):
+        code.write_text(f"{plain}{line}\n", encoding="utf-8")
+        refused("normalization")
+    code.write_text(f"{plain}def normalize(x): return x\n", encoding="utf-8")
+    fl.TokenCounter(folder)
+    config = folder / "tokenizer_config.json"
+    config.write_text("{", encoding="utf-8")
+    refused("tokenizer_config", "bad_tokenizer")
+    config.unlink()
+    refused("added tokens")
+    config.write_text("{}", encoding="utf-8")
     code.write_text("pat_str = r'\\w+'\n", encoding="utf-8")
     refused("split pattern")
     code.unlink()

@@ -30,7 +30,7 @@ pub(crate) trait Cutter: Copy {
 }
 
 impl Cutter for Pattern {
-    #[inline(always)]
+    #[inline]
     fn cut(self, engine: Engine, batch: &mut Batch, text: &[u8]) {
         match self {
             Pattern::Gpt2 => engine.cut::<GPT2>(batch, text),
@@ -176,7 +176,6 @@ fn count_at(
 }
 
 /// The number of tokens of the batch.
-#[inline(always)]
 fn count_batch(
     vocab: &Vocab,
     engine: Engine,

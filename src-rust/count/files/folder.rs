@@ -26,6 +26,9 @@ const NAMES: [&str; 4] = ["tokenizer.json", "tekken.json", "tokenizer.model", "t
 const MOST_BYTES: u64 = 4 << 20;
 const MOST_FILES: usize = 16;
 
+/// Bytes that tell whether a file has ranks.
+const MOST_HEAD_BYTES: u64 = 4096;
+
 /// The file of a path: itself, or that of a model's folder.
 ///
 /// # Errors
@@ -54,8 +57,8 @@ pub(super) fn file_of(path: &Path) -> Result<PathBuf> {
 pub(super) struct Configuration {
     /// The model's Python code.
     code: Vec<String>,
-    /// `tokenizer_config.json`, or nothing.
-    added: String,
+    /// `tokenizer_config.json`.
+    added: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -67,12 +70,7 @@ struct Config {
 impl Configuration {
     /// The configuration of a file. What cannot be read is left out.
     pub(super) fn beside(file: &Path) -> Configuration {
-        let head = read_text(file, 4096, true);
-        let (Some(folder), true) =
-            (file.parent(), head.is_some_and(|head| tiktoken::is_ranked(head.as_bytes())))
-        else {
-            return Configuration::default();
-        };
+        let Some(folder) = file.parent().filter(|_| has_ranks(file)) else { return Configuration::default() };
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let is_code = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -82,19 +80,19 @@ impl Configuration {
         code.sort();
         code.truncate(MOST_FILES);
         Configuration {
-            code: code.iter().filter_map(|path| read_text(path, MOST_BYTES, false)).collect(),
-            added: read_text(&folder.join("tokenizer_config.json"), MOST_BYTES, false).unwrap_or_default(),
+            code: code.iter().filter_map(|path| read_text(path)).collect(),
+            added: read_text(&folder.join("tokenizer_config.json")),
         }
     }
 
     /// The hash of a file with this hash and its configuration.
     pub(super) fn hash(&self, file: u128) -> u128 {
-        if self.code.is_empty() && self.added.is_empty() {
+        if self.code.is_empty() && self.added.is_none() {
             return file;
         }
         let mut hash = Xxh3::new();
         hash.update(&file.to_le_bytes());
-        for text in self.code.iter().chain([&self.added]) {
+        for text in self.code.iter().chain(&self.added) {
             hash.update(&(text.len() as u64).to_le_bytes());
             hash.update(text.as_bytes());
         }
@@ -120,36 +118,54 @@ impl Configuration {
                 "a vocabulary of ranks without its split pattern (the model's tokenization_*.py beside it names it)",
             )
         })?;
-        let is_normalized = |form: &str| {
-            self.code
-                .iter()
-                .any(|code| ['"', '\''].iter().any(|quote| code.contains(&format!("({quote}{form}{quote}"))))
+        let Some(added) = &self.added else {
+            return Err(unsupported(
+                "a vocabulary of ranks without a tokenizer_config.json, which has its added tokens",
+            ));
         };
-        if ["NFKC", "NFD", "NFKD"].iter().any(|form| is_normalized(form)) {
-            return Err(unsupported("a vocabulary of ranks with another normalization than NFC"));
-        }
+        let config: Config =
+            serde_json::from_str(added).map_err(|_| bad("the tokenizer_config.json beside it"))?;
         let mut draft = tiktoken::tokenizer(tokens, pattern)?;
-        draft.is_composed = is_normalized("NFC");
-        if !self.added.is_empty() {
-            let config: Config =
-                serde_json::from_str(&self.added).map_err(|_| bad("the tokenizer_config.json beside it"))?;
-            let steps =
-                Steps { pattern: Some(pattern), prefix: Prefix::Never, is_composed: draft.is_composed };
-            let added = Sets::new(config.added_tokens_decoder.into_values().collect(), steps)?;
-            (draft.raw, draft.normalized) = (added.raw, added.normalized);
+        for code in &self.code {
+            draft.is_composed |= is_composed(code)?;
         }
+        let steps = Steps { pattern: Some(pattern), prefix: Prefix::Never, is_composed: draft.is_composed };
+        let added = Sets::new(config.added_tokens_decoder.into_values().collect(), steps)?;
+        (draft.raw, draft.normalized) = (added.raw, added.normalized);
         Ok(draft)
     }
 }
 
-/// The text of a file of at most `most` bytes, or its beginning.
-fn read_text(path: &Path, most: u64, is_head: bool) -> Option<String> {
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
-    if bytes.len() as u64 > most && !is_head {
-        return None;
+/// Whether a model's code normalizes texts to NFC.
+///
+/// # Errors
+/// `unsupported_tokenizer` for another form, or one that the code does not name there.
+fn is_composed(code: &str) -> Result<bool> {
+    let mut found = false;
+    for (at, name) in code.match_indices("normalize(") {
+        let form = code[at + name.len()..].trim_start();
+        match form.strip_prefix(['"', '\'']) {
+            Some(form) if form.starts_with("NFC\"") || form.starts_with("NFC'") => found = true,
+            // Other functions of this name have no form.
+            None if !code[..at].ends_with("unicodedata.") => {}
+            _ => return Err(unsupported("a vocabulary of ranks with another normalization than NFC")),
+        }
     }
-    String::from_utf8(bytes).ok()
+    Ok(found)
+}
+
+/// Whether a file begins as a vocabulary of ranks.
+fn has_ranks(file: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(MOST_HEAD_BYTES).read_to_end(&mut head));
+    read.is_ok() && tiktoken::is_ranked(&head)
+}
+
+/// The text of a file of configuration.
+fn read_text(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(MOST_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > MOST_BYTES { None } else { String::from_utf8(bytes).ok() }
 }
 
 /// The texts of string literals in Python code: each, and neighbours in a list joined by `|` or nothing.

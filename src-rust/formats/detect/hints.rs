@@ -10,6 +10,7 @@ use crate::formats::Format;
 use crate::formats::content::some;
 use crate::formats::foreign;
 use crate::formats::header::{Envelope, RoleName};
+use crate::formats::messages::ai_sdk_ui::Form;
 use crate::formats::messages::{
     ai_sdk, ai_sdk_ui, anthropic, bedrock, cohere, langchain, mistral, openai_responses, sharegpt,
 };
@@ -95,11 +96,12 @@ pub(super) fn hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<H
 #[inline(never)]
 fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hints> {
     if let Some(parts) = envelope.get(Key::PARTS) {
-        foreign::refuse_parts(message, parts)?;
+        let form = ai_sdk_ui::form_of(parts);
+        foreign::refuse_parts(envelope.get(Key::KIND), parts, form)?;
         match envelope.get(Key::CONTENT) {
-            None => return by_parts(envelope, parts),
+            None => return by_parts(envelope, parts, form),
             // Version 4 of the AI SDK repeats the text of a message as its content.
-            Some(content) if content.kind() != Kind::Array && ai_sdk_ui::has_form(parts) => {
+            Some(content) if content.kind() != Kind::Array && form == Form::Own => {
                 return Ok(Hints::only(AI_SDK_UI, Reason::Parts));
             }
             Some(_) => {}
@@ -112,7 +114,7 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
     if envelope.role.is_none() && envelope.get(Key::TYPE).is_none() && is_unit(message) {
         return by_unit(message);
     }
-    if envelope.role.is_none() && (sharegpt::has_form(message) || sharegpt::is_spoken(message)) {
+    if envelope.role.is_none() && sharegpt::may_be_message(message) {
         return Ok(Hints::only(SHARE_GPT, Reason::MessageType));
     }
     if envelope.role.is_none()
@@ -213,7 +215,7 @@ pub fn is_storable<N: Node>(value: &N) -> bool {
             kind_of(Key::TYPE) == Some(Kind::String)
                 || kind_of(Key::PARTS).is_some()
                 || is_unit(value)
-                || sharegpt::has_form(value)
+                || sharegpt::may_be_message(value)
         }
     }
 }
@@ -252,11 +254,10 @@ fn by_unit<N: Node>(unit: &N) -> Result<Hints> {
 
 /// A message with `parts` is Gemini's, unless a part has a type of the AI SDK's user interfaces. An unknown type leaves
 /// both possible, but for the assistant, which Gemini calls the model.
-fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Hints> {
+fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N, form: Form) -> Result<Hints> {
     let is_assistant = envelope.role == Some(Some(RoleName::Assistant));
-    let is_typed = ai_sdk_ui::has_typed_part(parts);
     let is_empty = parts.kind() == Kind::Array && parts.is_empty();
-    if ai_sdk_ui::has_form(parts) || (is_assistant && (is_typed || is_empty)) {
+    if form == Form::Own || (is_assistant && (form == Form::Typed || is_empty)) {
         return Ok(Hints::only(AI_SDK_UI, Reason::Parts));
     }
     if is_assistant {
@@ -265,7 +266,7 @@ fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Hints> {
         return Err(Error::message("unsupported_format", "parts", detail));
     }
     let mut hints = Hints::only(GEMINI, Reason::Parts);
-    if is_typed {
+    if form == Form::Typed {
         hints.left = GEMINI.or(Format::AiSdkUi);
         hints.clue.follow(GEMINI, Reason::Parts);
     }

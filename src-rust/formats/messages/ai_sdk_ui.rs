@@ -43,30 +43,34 @@ pub(in crate::formats) fn read<N: Node>(
     }
 }
 
-/// Whether a part has a type of this dialect, and none before it is a text of Gemini, which has no type.
-pub(in crate::formats) fn has_form<N: Node>(parts: &N) -> bool {
-    first_told(parts, |kind| known(kind).is_some().then_some(true)) == Some(true)
+/// What the types of parts show.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::formats) enum Form {
+    /// A part has a type of this dialect.
+    Own,
+    /// Parts have types, but none of this dialect.
+    Typed,
+    /// No part has a type, as in Gemini's messages.
+    Untyped,
 }
 
-/// The same with any type.
-pub(in crate::formats) fn has_typed_part<N: Node>(parts: &N) -> bool {
-    first_told(parts, |_| Some(true)) == Some(true)
-}
-
-/// What the first part tells whose type `of_type` knows; a text without a type tells `false`.
-fn first_told<N: Node>(parts: &N, of_type: impl Fn(&str) -> Option<bool>) -> Option<bool> {
-    if parts.kind() != Kind::Array {
-        return None;
-    }
-    parts.find_item(|part| {
+/// The form of a list of parts, up to the first text without a type, which only Gemini writes. O(parts).
+pub(in crate::formats) fn form_of<N: Node>(parts: &N) -> Form {
+    let mut form = Form::Untyped;
+    let mut is_decided = |part: &N| {
         if part.kind() != Kind::Object {
             return None;
         }
-        match part.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| of_type(kind))) {
-            Some(told) => told,
-            None => part.get(Key::TEXT).map(|_| false),
+        match part.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind).is_some())) {
+            Some(is_own) => form = if is_own { Form::Own } else { Form::Typed },
+            None => return part.get(Key::TEXT).map(|_| ()),
         }
-    })
+        (form == Form::Own).then_some(())
+    };
+    if parts.kind() == Kind::Array {
+        let _ = parts.find_item(&mut is_decided);
+    }
+    form
 }
 
 /// Parts of this dialect.

@@ -20,7 +20,8 @@ pub(super) fn calls_in<N: Node>(text: Option<&N>) -> usize {
         text.with_text(|text, _| {
             let (_, after) = text.rsplit_once(CALL_END)?;
             // Training data have the end marker of the template after the last call.
-            let ends = after.trim().is_empty() || after.trim().starts_with("<|");
+            let after = after.trim_ascii();
+            let ends = after.is_empty() || after.starts_with("<|");
             ends.then(|| text.matches(CALL).count())
         })
     });
@@ -31,7 +32,7 @@ pub(super) fn calls_in<N: Node>(text: Option<&N>) -> usize {
 pub fn responses_in<N: Node>(text: Option<&N>) -> usize {
     let counted = text.filter(|text| text.may_begin_with(b'<')).and_then(|text| {
         text.with_text(|text, _| {
-            text.trim_start().starts_with(RESPONSE).then(|| text.matches(RESPONSE).count())
+            text.trim_ascii_start().starts_with(RESPONSE).then(|| text.matches(RESPONSE).count())
         })
     });
     counted.flatten().unwrap_or(0)

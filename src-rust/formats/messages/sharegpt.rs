@@ -43,13 +43,17 @@ pub(in crate::formats) fn has_form<N: Node>(message: &N) -> bool {
 
 /// Whether an object can only be such a message: it names a known speaker.
 pub(in crate::formats) fn is_message<N: Node>(message: &N) -> bool {
-    has_form(message) && is_spoken(message)
+    has_form(message) && has_known_speaker(message)
 }
 
-/// Whether an object without a role names a known speaker, whatever is said.
-pub(in crate::formats) fn is_spoken<N: Node>(message: &N) -> bool {
-    let is_other = [Key::ROLE, Key::TYPE, Key::CONTENT].iter().any(|key| message.get(*key).is_some());
-    !is_other && speaker(message).is_some_and(|speaker| speaker != Speaker::Other)
+/// Whether an object in a list can be such a message: it has the form, or a known speaker and any value.
+pub(in crate::formats) fn may_be_message<N: Node>(message: &N) -> bool {
+    let is_other = || [Key::ROLE, Key::TYPE, Key::CONTENT].iter().any(|key| message.get(*key).is_some());
+    (has_known_speaker(message) && !is_other()) || has_form(message)
+}
+
+fn has_known_speaker<N: Node>(message: &N) -> bool {
+    speaker(message).is_some_and(|speaker| speaker != Speaker::Other)
 }
 
 fn speaker<N: Node>(message: &N) -> Option<Speaker> {

@@ -257,14 +257,18 @@ impl Node for PyNode<'_> {
     }
 }
 
-/// Whether the first character at these places that is no ASCII white space is `sign`. Does not need the string's UTF-8.
+/// White space that is walked over one by one; text after more may begin with anything.
+const MOST_SPACES: usize = 64;
+
+/// Whether the first character at these places that is no ASCII white space is `sign`, or lies behind more than
+/// [`MOST_SPACES`]. Does not need the string's UTF-8.
 #[inline(always)]
-fn is_at_edge(string: &Bound<'_, PyString>, sign: u8, mut places: impl Iterator<Item = usize>) -> bool {
-    let found = places.find_map(|at| {
+fn is_at_edge(string: &Bound<'_, PyString>, sign: u8, places: impl Iterator<Item = usize>) -> bool {
+    let found = places.take(MOST_SPACES).find_map(|at| {
         let character = character(string, at);
         (!u8::try_from(character).is_ok_and(|byte| byte.is_ascii_whitespace())).then_some(character)
     });
-    found == Some(u32::from(sign))
+    found.is_none_or(|character| character == u32::from(sign))
 }
 
 /// The digits of an integer beyond 64 bits. Python refuses to print more than a few thousand digits; such a number,
