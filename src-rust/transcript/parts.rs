@@ -119,7 +119,7 @@ pub struct Piece {
 pub struct KeyId(NonZeroU32);
 
 impl KeyId {
-    /// The id at an index of [`Transcript::keys`]. (A text of 4 GiB has fewer than 2^32 - 1 ids, since ids are not
+    /// The id at an index of `Transcript::keys`. (A text of 4 GiB has fewer than 2^32 - 1 ids, since ids are not
     /// empty.)
     #[must_use]
     pub fn new(index: u32) -> Self {
@@ -211,9 +211,9 @@ pub struct Part {
     pub key: Option<KeyId>,
     /// The tool's name.
     pub name: Option<Span>,
-    /// Its pieces, as a range of [`Transcript::pieces`].
+    /// Its pieces, as a range of `Transcript::pieces`.
     pub pieces: Range<u32>,
-    /// The location of its content, relative to its [holder](Transcript::holder_of) (tool results only).
+    /// The location of its content, relative to its holder (`Transcript::holder_of`) (tool results only).
     pub slot: Option<ResultPath>,
     /// The number of pictures and other media.
     pub images: u32,
@@ -249,7 +249,7 @@ impl Part {
 pub struct Message {
     /// The role.
     pub role: Role,
-    /// Its parts, as a range of [`Transcript::parts`].
+    /// Its parts, as a range of `Transcript::parts`.
     pub parts: Range<u32>,
     /// Whether it is a shell command that the user ran; it begins a turn, like a user message.
     pub is_bash_execution: bool,
