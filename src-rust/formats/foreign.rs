@@ -35,7 +35,7 @@ impl Members<'_> {
 }
 
 /// The members looked up; one walk tells that a value has none that only these shapes have.
-static MEMBERS: KeySet<24> = KeySet::new([
+static MEMBERS: KeySet<27> = KeySet::new([
     Key::RUN_TYPE,
     Key::TRACE_ID,
     Key::TRACE_ID_CAMEL,
@@ -51,6 +51,8 @@ static MEMBERS: KeySet<24> = KeySet::new([
     Key::SCHEMA_VERSION,
     Key::STEP_ID,
     Key::ACTION,
+    Key::RUNS,
+    Key::V,
     // Those that other shapes have as well.
     Key::TYPE,
     Key::DATA,
@@ -61,10 +63,11 @@ static MEMBERS: KeySet<24> = KeySet::new([
     Key::MESSAGES,
     Key::SOURCE,
     Key::STEPS,
+    Key::KIND,
 ]);
 
 /// Index of the first key of [`MEMBERS`] that other shapes have as well.
-const COMMON: usize = 15;
+const COMMON: usize = 17;
 
 /// The shapes, each with its way out.
 const SHAPES: &[Foreign] = &[
@@ -99,12 +102,15 @@ const SHAPES: &[Foreign] = &[
     },
     Foreign {
         is_one: |it| {
+            // Sessions of the editor, as a log of changes: the first has the whole session, with its requests.
+            let is_change = it.is(Key::KIND, Kind::Number) && it.has(Key::V);
             let is_event = |kind: &str| {
                 kind.split_once('.').is_some_and(|(group, _)| {
                     matches!(group, "session" | "user" | "assistant" | "tool" | "hook" | "subagent")
                 })
             };
-            it.is(Key::REQUESTS, Kind::Array) && it.has(Key::RESPONDER_USERNAME_CAMEL)
+            is_change
+                || it.is(Key::REQUESTS, Kind::Array) && it.has(Key::RESPONDER_USERNAME_CAMEL)
                 || it.text_is(Key::TYPE, is_event) && it.is(Key::DATA, Kind::Object)
         },
         detail: "this is a Copilot trace; foldline does not read it yet: give its messages as a list with role and \
@@ -113,7 +119,9 @@ const SHAPES: &[Foreign] = &[
     Foreign {
         is_one: |it| {
             let is_side = |side: &str| matches!(side, "user" | "agent" | "environment");
-            let is_act = it.is(Key::ACTION, Kind::String) || it.is(Key::OBSERVATION, Kind::String);
+            let is_act = it.is(Key::ACTION, Kind::String)
+                || it.is(Key::OBSERVATION, Kind::String)
+                || it.text_is(Key::KIND, |kind| kind.ends_with("Event"));
             is_act && it.text_is(Key::SOURCE, is_side)
         },
         detail: "this is an event of OpenHands; foldline does not read it yet: give the messages that its agent sends to \
@@ -138,8 +146,16 @@ const SHAPES: &[Foreign] = &[
     },
 ];
 
-/// Why a value is refused, if it has one of these shapes.
+/// Why a value is refused, if it has one of these shapes, or is a page of a list of them, as the services export it.
 pub(super) fn refusal_of<N: Node>(value: &N) -> Option<&'static str> {
+    shape_of(value, |list| {
+        let first = list.item(0).filter(|first| first.kind() == Kind::Object)?;
+        shape_of(&first, |_| None)
+    })
+}
+
+/// Why a value is refused, or what `in_page` says of the list that it holds.
+fn shape_of<N: Node>(value: &N, in_page: impl Fn(&N) -> Option<&'static str>) -> Option<&'static str> {
     let mut found = Fields::nothing();
     value.find(&MEMBERS, &mut found);
     // A conversation is one whatever else is in it.
@@ -157,7 +173,9 @@ pub(super) fn refusal_of<N: Node>(value: &N) -> Option<&'static str> {
         found.under(&MEMBERS, key).and_then(|value: &N| value.with_text(|text, _| text.to_owned()))
     };
     let members = Members { kind_of: &kind_of, text_of: &text_of };
-    SHAPES.iter().find(|shape| (shape.is_one)(&members)).map(|shape| shape.detail)
+    let own = SHAPES.iter().find(|shape| (shape.is_one)(&members)).map(|shape| shape.detail);
+    let pages = [Key::RUNS, Key::DATA].into_iter().filter_map(|key| found.under(&MEMBERS, key));
+    own.or_else(|| pages.filter(|list: &&N| list.kind() == Kind::Array).find_map(in_page))
 }
 
 /// Refuses a message of such a shape, or with a content part of one.
@@ -258,6 +276,13 @@ mod tests {
                 "OpenHands",
             ),
             (r#"{"id":2,"source":"agent","message":"a","observation":"run","content":"b"}"#, "OpenHands"),
+            (
+                r#"{"id":"1","kind":"MessageEvent","source":"agent","llm_message":{"role":"assistant"}}"#,
+                "OpenHands",
+            ),
+            (r#"{"kind":0,"v":{"version":3,"requests":[]}}"#, "Copilot"),
+            (r#"{"runs":[{"run_type":"llm","inputs":{}}],"cursors":{}}"#, "LangSmith"),
+            (r#"{"data":[{"id":"a","traceId":"b","type":"GENERATION"}],"meta":{"page":1}}"#, "Langfuse"),
             (r#"{"schema_version":"ATIF-v1.7","agent":{"name":"a"},"steps":[]}"#, "ATIF"),
             (r#"{"step_id":1,"source":"user","message":"a"}"#, "ATIF"),
             (r#"{"source":"user","content":"a","type":"TextMessage"}"#, "AutoGen"),
@@ -278,6 +303,10 @@ mod tests {
             r#"{"inputs":{},"id":"a"}"#,
             r#"{"action":"run","source":"web","message":"a"}"#,
             r#"{"schema_version":"1.0","steps":[]}"#,
+            r#"{"data":[{"id":"a"}],"meta":{}}"#,
+            r#"{"data":[7],"runs":[]}"#,
+            r#"{"kind":"MessageEvent","source":"web"}"#,
+            r#"{"kind":"a","v":1}"#,
             r#"{"id":"a","observations":[],"messages":[]}"#,
             "{}",
         ] {

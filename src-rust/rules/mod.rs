@@ -16,5 +16,5 @@ pub use incremental::{Incremental, analyze};
 pub use pairing::{Pairing, pair};
 pub use pins::{Pins, check_importance, check_index, pin_on_summary};
 pub use results::{FoundResult, results};
-pub use shape::{Shape, shapes};
+pub use shape::{Shape, content_of_result, shapes};
 pub use structure::{Foldability, Group, Structure};

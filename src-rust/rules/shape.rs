@@ -22,6 +22,9 @@ pub struct Shape {
     pub has_empty_name: bool,
     /// OpenAI chat and Responses: it has neither a content, or output, nor anything in its place.
     pub lacks_content: bool,
+    /// Its content is of a shape that the API does not accept: a value that is no list of blocks, or an item in a list,
+    /// also in that of a result, that is no object.
+    pub has_bad_content: bool,
     /// Responses: the item's own id, which no other item may have.
     pub id: Option<String>,
     /// Responses: items of its type must have an id.
@@ -40,6 +43,9 @@ impl Shape {
             is_plain: kind != Some(Kind::Object) && is_plain(message, provider),
             // A screenshot cannot be invented.
             is_answerable: !message.text_is(Key::TYPE, "computer_call"),
+            has_bad_content: content
+                .as_ref()
+                .is_some_and(|content| has_bad_content(message, content, provider)),
             ..Shape::default()
         };
         match provider {
@@ -124,6 +130,50 @@ pub fn shapes<N: Node>(messages: &N, provider: Provider) -> Result<Vec<Shape>> {
 fn content_of<N: Node>(message: &N, provider: Provider) -> Option<N> {
     let parts = if provider == Provider::Gemini { message.get(Key::PARTS) } else { None };
     parts.or_else(|| message.get(Key::CONTENT))
+}
+
+/// Whether the API refuses the shape of a message's content.
+fn has_bad_content<N: Node>(message: &N, content: &N, provider: Provider) -> bool {
+    match provider {
+        // Other items have a content of their own.
+        Provider::OpenAiResponses
+            if !message.text_is(Key::TYPE, "message") && message.get(Key::TYPE).is_some() =>
+        {
+            false
+        }
+        // Gemini's content is under its parts.
+        Provider::Gemini => message.get_some(Key::PARTS).is_none() || is_bad_list(content, provider),
+        _ => is_bad_list(content, provider),
+    }
+}
+
+/// Whether a content is neither a list of objects nor, where the API accepts it, a text.
+fn is_bad_list<N: Node>(content: &N, provider: Provider) -> bool {
+    match content.kind() {
+        Kind::Null => false,
+        Kind::String => matches!(provider, Provider::Gemini | Provider::Bedrock),
+        Kind::Array => {
+            let is_bad = |block: &N| {
+                let inner = content_of_result(block, provider);
+                block.kind() != Kind::Object || inner.is_some_and(|inner| is_bad_list(&inner, provider))
+            };
+            content.find_item(|block| is_bad(block).then_some(())).is_some()
+        }
+        _ => true,
+    }
+}
+
+/// The content of a block that is a result.
+pub fn content_of_result<N: Node>(block: &N, provider: Provider) -> Option<N> {
+    match provider {
+        _ if block.kind() != Kind::Object => None,
+        Provider::Anthropic if block.text_is(Key::TYPE, "tool_result") => block.get(Key::CONTENT),
+        Provider::Bedrock => block
+            .get(Key::TOOL_RESULT_CAMEL)
+            .filter(|result| result.kind() == Kind::Object)?
+            .get(Key::CONTENT),
+        _ => None,
+    }
 }
 
 /// Whether a message has only the fields that are joined with those of another.

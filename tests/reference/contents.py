@@ -86,3 +86,8 @@ def result_of(content: Any) -> tuple[tuple[str, ...], tuple[Medium, ...]]:
             texts.append(unknown(block).text)
             media += unknown(block).media
     return tuple(texts), tuple(media)
+
+
+def objects_in(content: Any) -> list[Any]:
+    """The objects in a content that is a list."""
+    return [each for each in content if isinstance(each, Mapping)] if isinstance(content, list) else []

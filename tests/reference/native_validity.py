@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .contents import objects_in
 from .model import OPENAI_RESPONSES, RawMessage, read
 from .native import CALLS, KNOWN, OUTPUTS, member
 from .rules import pair
@@ -81,7 +82,7 @@ def gemini_problems(turns: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "unknown_role"))
         if before is not None and roles[index] == roles[before] == "model":
             problems.append((index, "model_after_model"))
-        if not turns[index]["parts"] or {} in turns[index]["parts"]:
+        if not _content(turns[index]) or {} in _parts(turns[index]):
             problems.append((index, "empty_content"))
         after = index + 1 if index + 1 < len(turns) and roles[index + 1] != "model" else None
         calls = _of(turns[index], "functionCall")
@@ -109,7 +110,16 @@ def _name(call: Mapping[str, Any]) -> Any:
 
 
 def _of(turn: RawMessage, camel: str) -> list[Mapping[str, Any]]:
-    return [found for part in turn["parts"] if (found := member(part, camel)) is not None]
+    return [found for part in _parts(turn) if (found := member(part, camel)) is not None]
+
+
+def _content(turn: RawMessage) -> Any:
+    return turn["content"] if turn.get("parts") is None else turn["parts"]
+
+
+def _parts(turn: RawMessage) -> list[Any]:
+    """The parts of a turn that are objects."""
+    return objects_in(_content(turn))
 
 
 def _answered(calls: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[str, Any]]) -> int:

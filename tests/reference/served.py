@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .bedrock import served
+from .contents import objects_in
 from .model import RawMessage
 from .native import member
 
@@ -77,7 +78,8 @@ def _is_models(message: RawMessage) -> bool:
 
 def _has_only_results(message: RawMessage) -> bool:
     content = message.get("content")
-    return isinstance(content, list) and bool(content) and all(block["type"] == "tool_result" for block in content)
+    kinds = [block["type"] for block in objects_in(content)]
+    return bool(kinds) and len(kinds) == len(content) and set(kinds) == {"tool_result"}
 
 
 def _pieces(message: RawMessage, provider: str) -> list[tuple[str, Any]]:
@@ -86,14 +88,13 @@ def _pieces(message: RawMessage, provider: str) -> list[tuple[str, Any]]:
     if provider == "bedrock":
         return served(message)
     if provider == "gemini":
-        for part in message["parts"]:
+        for part in objects_in(message.get("parts")):
             if member(part, "executableCode") is not None:
                 found.append(("call", "code"))
             elif member(part, "codeExecutionResult") is not None:
                 found.append(("result", "code"))
         return found
-    content = message.get("content")
-    for block in content if isinstance(content, list) else []:
+    for block in objects_in(message.get("content")):
         if block["type"] in ("server_tool_use", "mcp_tool_use"):
             found.append(("call", block.get("id")))
         elif block["type"].endswith("_tool_result") and block["type"] != "tool_result":

@@ -13,6 +13,7 @@ Validators return `(index, code)` pairs, each at most once, in order.
 | `empty_content` | Anthropic: no content, or a blank text; a final assistant message may be empty |
 | `empty_content` | Responses, Gemini: a message without content, a turn without parts, a part without a member |
 | `empty_content` | OpenAI Chat: null or an empty list as content, with nothing else that speaks; Responses: no output |
+| `bad_content` | all: content that is no list of objects, and no text where the provider takes one |
 | `empty_calls` | OpenAI Chat: `tool_calls` is an empty list |
 | `empty_name` | all: a call whose name is an empty text (Gemini: a response too); OpenAI Chat: an empty participant |
 | `error_without_content` | Anthropic, Bedrock: the result of a failed call without content |
@@ -43,6 +44,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from .bedrock import bedrock_problems
+from .content_shapes import shape_problems
+from .contents import objects_in
 from .model import RawMessage
 from .native import KNOWN, OUTPUTS
 from .native_validity import gemini_problems, responses_problems
@@ -82,6 +85,7 @@ def validate(
         problems = [each for each in problems if each[1] not in is_accepted]
         problems += service_problems(messages, provider)
         provider = "openai"
+    problems += shape_problems(messages, provider)
     if alternate:
         problems += alternation_problems(messages, provider)
     problems += served_problems(messages, provider)
@@ -155,6 +159,8 @@ def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "empty_calls"))
         if any((call.get("function") or {}).get("name") == "" for call in calls):
             problems.append((index, "empty_name"))
+        if _lacks_function_name(message):
+            problems.append((index, "empty_name"))
         if message.get("name") == "" and message["role"] != "function":
             problems.append((index, "empty_name"))
         if _is_silent(message):
@@ -162,6 +168,14 @@ def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
         if message["role"] == "tool" and not _answers_its_run(messages, index):
             problems.append((index, "result_without_call"))
     return problems
+
+
+def _lacks_function_name(message: RawMessage) -> bool:
+    """Whether a call in the older form, or the result of one, has no name."""
+    call = message.get("function_call")
+    if message["role"] == "function":
+        return not message.get("name")
+    return isinstance(call, dict) and message["role"] != "tool" and not call.get("name")
 
 
 def _is_silent(message: RawMessage) -> bool:
@@ -204,8 +218,7 @@ def _answers_its_run(messages: Sequence[RawMessage], index: int) -> bool:
 
 
 def _blocks(message: RawMessage) -> list[Any]:
-    content = message.get("content")
-    return content if isinstance(content, list) else []
+    return objects_in(message.get("content"))
 
 
 def _ids(message: RawMessage, kind: str, key: str) -> list[Any]:
@@ -269,8 +282,7 @@ def _cache_marks(message: RawMessage) -> int:
     count = 0
     for block in _blocks(message):
         content = block.get("content") or (block.get("source") or {}).get("content")
-        inner = content if isinstance(content, list) else []
-        count += sum(each.get("cache_control") is not None for each in (block, *inner))
+        count += sum(each.get("cache_control") is not None for each in (block, *objects_in(content)))
     return count
 
 

@@ -524,3 +524,91 @@ def test_the_shared_cases_are_found_and_mended(shared: Path) -> None:
         assert [words for words in expected.get("keeps", ()) if words not in new] == [], case["id"]
         checked += 1
     assert checked >= 9
+
+
+# contents of another shape, and names in the older form
+
+BLOCKS: dict[str, Any] = {
+    "openai": ("user", {"type": "text", "text": "Go."}),
+    "anthropic": ("user", {"type": "text", "text": "Go."}),
+    "bedrock": ("user", {"text": "Go."}),
+    "responses": ("user", {"type": "input_text", "text": "Go."}),
+    "mistral": ("user", {"type": "text", "text": "Go."}),
+    "cohere": ("user", {"type": "text", "text": "Go."}),
+    "gemini": ("user", {"text": "Go."}),
+}
+
+
+def with_content(provider: str, role: str, content: Any) -> dict[str, Any]:
+    return {"role": role, "parts" if provider == "gemini" else "content": content}
+
+
+@pytest.mark.parametrize("number", [1, 2, 7])
+@pytest.mark.parametrize(("provider", "block"), BLOCKS.items())
+def test_a_content_is_a_list_of_objects(provider: str, block: Any, number: int) -> None:
+    role, own = block
+    good = with_content(provider, role, [own] * number)
+    assert codes([good], provider) == []
+    odd = {
+        "one that is an object": own,
+        "with texts": ["Go."] * number,
+        "with both": [own, "Go."],
+        "a number": [own, 7],
+    }
+    if provider in ("gemini", "bedrock"):
+        odd["a text"] = "Go."
+    for content in odd.values():
+        messages = [with_content(provider, role, content)]
+        assert codes(messages, provider) == [(0, "bad_content")]
+        assert actions(messages, provider) == [(0, "content_as_list")]
+        (new,) = repaired(messages, provider)
+        blocks = new["parts"] if provider == "gemini" else new["content"]
+        assert blocks[0] == own
+        assert len(blocks) == (len(content) if isinstance(content, list) else 1)
+
+
+def test_a_turn_of_gemini_has_its_text_under_parts() -> None:
+    messages = [{"role": "user", "parts": [{"text": "Go."}]}, {"role": "model", "content": "Gone."}]
+    assert codes(messages, "gemini") == [(1, "bad_content")]
+    assert repaired(messages, "gemini")[1] == {"role": "model", "parts": [{"text": "Gone."}]}
+
+
+@pytest.mark.parametrize("content", [["seen"], [text("seen"), "seen"], text("seen"), [text("seen"), 7]])
+def test_the_content_of_a_result_is_a_list_of_objects(content: Any) -> None:
+    call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+    answer = {"type": "tool_result", "tool_use_id": "toolu_1", "content": content}
+    messages = [said("user", "Go."), said("assistant", call, text("I look.")), said("user", answer, text("So?"))]
+    assert codes(messages, "anthropic") == [(2, "bad_content")]
+    new = repaired(messages, "anthropic")
+    assert new[2]["content"][0]["content"][0] == text("seen")
+    assert new[2]["content"][1] is messages[2]["content"][1]
+
+
+@pytest.mark.parametrize("content", ["seen", ["seen"], {"text": "seen"}])
+def test_the_content_of_a_bedrock_result_is_a_list_of_objects(content: Any) -> None:
+    call = {"toolUse": {"toolUseId": "t1", "name": "look", "input": {}}}
+    answer = {"toolResult": {"toolUseId": "t1", "content": content}}
+    messages = [said("user", {"text": "Go."}), said("assistant", call), said("user", answer)]
+    messages[0]["content"] = [{"text": "Go."}]
+    messages[1]["content"], messages[2]["content"] = [call], [answer]
+    assert codes(messages, "bedrock") == [(2, "bad_content")]
+    new = repaired(messages, "bedrock")
+    assert new[2]["content"] == [{"toolResult": {"toolUseId": "t1", "content": [{"text": "seen"}]}}]
+
+
+@pytest.mark.parametrize(
+    ("call", "result", "names"),
+    [
+        ("", "look", ("look", "look")),
+        ("look", "", ("look", "look")),
+        ("look", None, ("look", "look")),
+        ("", None, ("unnamed", "unnamed")),
+    ],
+)
+def test_a_call_in_the_older_form_and_its_result_have_a_name(call: str, result: str | None, names: Any) -> None:
+    answer: dict[str, Any] = {"role": "function", "content": "seen"} | ({} if result is None else {"name": result})
+    asked = {"role": "assistant", "content": None, "function_call": {"name": call, "arguments": "{}"}}
+    messages = [said("user", "Go."), asked, answer]
+    assert codes(messages, "openai") == [(i, "empty_name") for i, name in ((1, call), (2, result)) if not name]
+    new = repaired(messages, "openai")
+    assert (new[1]["function_call"]["name"], new[2]["name"]) == names

@@ -148,6 +148,23 @@ def test_encrypted_reasoning_is_counted_and_no_message(shelf: Shelf) -> None:
     assert transcript.meta["skipped_kinds"] == {"reasoning": 1}
 
 
+@pytest.mark.parametrize(
+    ("members", "is_named"),
+    [
+        ({"encrypted_content": "gA", "summary": []}, False),
+        ({"summary": [{"type": "summary_text", "text": "So."}]}, True),
+    ],
+    ids=["encrypted", "with a text"],
+)
+def test_reasoning_without_a_message_is_counted(shelf: Shelf, members: Dict, is_named: bool) -> None:
+    reasoning = {"type": "reasoning", "id": "rs_1", "ts": 2} | members
+    transcript = shelf.read_one(json.dumps([TASK, reasoning, DONE]).encode(), "api_conversation_history.json")
+    assert transcript.messages == [TASK, DONE]
+    assert transcript.meta["skipped_kinds"] == {"reasoning": 1}
+    assert transcript.meta.get("unread", []) == ([{"entry": 1, "reason": "reasoning"}] if is_named else [])
+    assert shelf.problems == []
+
+
 def test_a_task_is_valid_and_its_calls_are_pairs(shelf: Shelf) -> None:
     transcript = shelf.read_one(json.dumps([TASK, CALL, RESULT, DONE]).encode(), "api_conversation_history.json")
     assert fl.validate(transcript.messages, "anthropic") == []

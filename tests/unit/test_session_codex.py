@@ -167,6 +167,31 @@ NAMED: dict[str, tuple[list[Dict], int]] = {
 }
 
 
+REVIEW = {"findings": [{"title": "[P1] a", "body": "The lock is never released."}], "overall_explanation": "One fault."}
+
+
+@pytest.mark.parametrize(
+    ("items", "is_named"),
+    [
+        ([], True),
+        ([item("<review>\nOne fault.\n- The lock is never released.\n</review>")], False),
+        ([item("One fault.")], True),
+    ],
+    ids=["in no item", "in an item", "an item without what was found"],
+)
+def test_a_review_that_no_item_has_is_named(shelf: Shelf, items: list[Dict], is_named: bool) -> None:
+    review = entry("event_msg", {"type": "exited_review_mode", "review_output": REVIEW})
+    transcript = shelf.read_one(lines([META, response(GO), review, *map(response, items)]))
+    assert transcript.meta.get("unread", []) == ([{"entry": 2, "reason": "not_an_item"}] if is_named else [])
+
+
+def test_an_entry_of_an_unknown_kind_is_named_if_it_has_a_text(shelf: Shelf) -> None:
+    entries = [META, response(GO), entry("dictation", {"text": "Go on."}), entry("lights", {"level": 2})]
+    transcript = shelf.read_one(lines(entries))
+    assert transcript.meta["unread"] == [{"entry": 2, "reason": "unknown_kind"}]
+    assert shelf.problems == []
+
+
 @pytest.mark.parametrize(("entries", "named"), NAMED.values(), ids=NAMED)
 def test_a_text_that_no_item_has_is_named(shelf: Shelf, entries: list[Dict], named: int) -> None:
     transcript = shelf.read_one(lines([META, *entries]))

@@ -401,6 +401,23 @@ def test_the_newest_branch_of_a_pi_session_is_its_transcript(shelf: Shelf) -> No
     assert counts.per_message[1] == fl.TokenCounter("chars/4").count("It led nowhere.")
 
 
+def test_a_summary_of_pi_is_a_boundary_and_named(shelf: Shelf) -> None:
+    compaction = {"type": "compaction", "parentId": "1", "summary": "So far: gone.", "firstKeptEntryId": "1"}
+    entries = [
+        pi_message("1", None, "Go."),
+        compaction | {"id": "2"},
+        {"type": "custom", "id": "3", "parentId": "2", "customType": "x", "data": {"text": "state of an extension"}},
+        {"type": "dictation", "id": "4", "parentId": "3", "content": "Wait."},
+        compaction | {"id": "5", "parentId": "4", "summary": ""},
+        pi_message("6", "5", "Further."),
+    ]
+    transcript = shelf.read_one(lines(entries))
+    assert transcript.messages == [user("Go."), user("Further.")]
+    assert transcript.meta["compact_boundaries"] == [1, 1]
+    assert transcript.meta["unread"] == [{"entry": 1, "reason": "summary"}, {"entry": 3, "reason": "unknown_kind"}]
+    assert shelf.problems == []
+
+
 def test_an_entry_without_a_type_in_a_pi_session_is_reported(shelf: Shelf) -> None:
     entries = [pi_message("1", None, "Go."), {"type": 5, "id": "2", "parentId": "1"}]
     assert shelf.read_one(lines(entries)).messages == [user("Go.")]

@@ -164,6 +164,22 @@ TYPED_ONCE: dict[str, list[Dict]] = {
         operation("dequeue"),
         entry("user", "typed", TYPED),
     ],
+    "with another text in one attachment": [
+        call("a"),
+        operation("enqueue", "First."),
+        operation("enqueue", TYPED),
+        result("a"),
+        attachment(f"First.\n{TYPED}"),
+        operation("remove", "First.", reason="absorbed_mid_turn"),
+        operation("remove", TYPED, reason="absorbed_mid_turn"),
+    ],
+    "beside an attachment that has more lines": [
+        call("a"),
+        operation("enqueue", TYPED),
+        result("a"),
+        attachment("First.\nSecond."),
+        operation("remove", TYPED, reason="absorbed_mid_turn"),
+    ],
     "beside a notice": [
         call("a"),
         operation("enqueue", NOTICE),
@@ -272,6 +288,25 @@ def test_copies_of_the_messages_of_sub_agents_are_named(shelf: Shelf) -> None:
     transcript = shelf.read_one(lines([GO, copy, DONE]))
     assert transcript.meta["unread"] == [{"entry": 1, "reason": "copy_of_sub_agent"}]
     assert transcript.meta["skipped_kinds"] == {"progress/agent_progress": 1}
+
+
+@pytest.mark.parametrize(
+    ("members", "is_named"),
+    [
+        ({"type": "voice-note", "content": TYPED}, True),
+        ({"type": "voice-note", "message": {"role": "user", "content": [{"type": "text", "text": TYPED}]}}, True),
+        ({"type": "voice-note", "data": {"prompt": TYPED}}, True),
+        ({"type": "voice-note", "content": " ", "level": "high"}, False),
+        ({"type": "cost-state", "content": TYPED}, False),
+    ],
+    ids=["a content", "a message", "a prompt in its data", "no text", "a known kind"],
+)
+def test_an_entry_of_an_unknown_kind_is_named_if_it_has_a_text(shelf: Shelf, members: Dict, is_named: bool) -> None:
+    transcript = shelf.read_one(lines([GO, members | {"uuid": "n", "sessionId": "s"}, DONE]))
+    named = [{"entry": 1, "reason": "unknown_kind"}]
+    assert transcript.meta.get("unread", []) == (named if is_named else [])
+    assert transcript.meta["skipped_kinds"] == {members["type"]: 1}
+    assert shelf.problems == []
 
 
 # --- Codex -------------------------------------------------------------------------------------------

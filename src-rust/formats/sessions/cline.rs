@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items};
+use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items, may_hold_text};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
@@ -62,13 +62,19 @@ pub(in crate::formats) fn is_history<N: Node>(list: &N) -> bool {
             .and_then(|role| role.with_text(|role, _| role == "user" || role == "assistant"))
             == Some(true)
     };
+    let is_of_task = |message: &N| has_role(message) || is_reasoning(message);
     let is_marked = |message: &N| MARKS.iter().any(|key| message.get_some(*key).is_some());
     let Some(first) = list.item(0).filter(|first| first.kind() == Kind::Object && has_role(first)) else {
         return false;
     };
     let has_time = first.get(Key::TS).is_some_and(|time| time.kind() == Kind::Number);
     (has_time || list.find_item(|message| is_marked(message).then_some(())).is_some())
-        && list.find_item(|message| (!has_role(message)).then_some(())).is_none()
+        && list.find_item(|message| (!is_of_task(message)).then_some(())).is_none()
+}
+
+/// Whether an entry is reasoning without a message, which Roo Code sends back in its own form.
+fn is_reasoning<N: Node>(entry: &N) -> bool {
+    entry.kind() == Kind::Object && entry.text_is(Key::TYPE, "reasoning")
 }
 
 /// Whether an object holds the messages of a task in Roo Code's second form; `first` is the first of them.
@@ -93,15 +99,17 @@ pub fn assemble<N: Node>(messages: &N) -> Result<Session<N>> {
     let mut session = Session::default();
     let mut thread = Thread::default();
     each_entry(messages, &mut session, |i, message, session| {
-        if message.get(Key::ROLE).is_none() {
-            session.problems.push((i, "entry_without_message"));
-            return Ok(());
-        }
         let content = message.get(Key::CONTENT);
         let is_empty = content.is_none_or(|content| content.kind() == Kind::Array && content.is_empty());
-        // Encrypted reasoning, which Roo Code sends back in its own form.
-        if is_empty && message.text_is(Key::TYPE, "reasoning") {
+        if is_empty && is_reasoning(message) {
+            if may_hold_text(message) {
+                session.unread.push((i, "reasoning"));
+            }
             session.skipped.add(message);
+            return Ok(());
+        }
+        if message.get(Key::ROLE).is_none() {
+            session.problems.push((i, "entry_without_message"));
             return Ok(());
         }
         let at = thread.messages.len();

@@ -8,7 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::codex_events::{self, typed_text};
-use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items, object_of};
+use super::session::{
+    Message, Overlay, Session, Thread, array_of, each_entry, has_text, items, may_hold_text, object_of,
+};
 use crate::error::Result;
 use crate::formats::messages::openai_responses;
 use crate::node::{Key, Kind, Node};
@@ -85,7 +87,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
                     if !put.any {
                         session.skipped.add(entry);
                     }
-                    if !put.has_text {
+                    if !put.is_summary_put {
                         session.unread.push((i, NOT_AN_ITEM));
                     }
                 }
@@ -120,7 +122,12 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
                 items.read(i, entry.clone(), session);
             }
             // State of the run, in newer versions.
-            Some(_) => session.skipped.add(entry),
+            Some(kind) => {
+                session.skipped.add(entry);
+                if !ENVELOPES.contains(&kind) && may_hold_text(entry) {
+                    session.unread.push((i, "unknown_kind"));
+                }
+            }
         }
         Ok(())
     })?;
@@ -222,10 +229,9 @@ impl<N: Node> Items<N> {
     /// Adds a boundary, followed by the new items of a compaction: its summary, or an encrypted compaction.
     fn compact(&mut self, i: usize, payload: &N) -> Result<Put> {
         self.thread.compact_boundaries.push(self.thread.messages.len());
-        let is_text = |text: &N| text.with_text(|text, _| text.trim().is_empty()) == Some(false);
-        let summary = payload.get(Key::MESSAGE).filter(is_text);
+        let summary = payload.get(Key::MESSAGE).filter(has_text);
         let mut put = Vec::new();
-        let mut has_text = true;
+        let mut is_summary_put = true;
         if let Some(replacement) = array_of(payload, Key::REPLACEMENT_HISTORY) {
             self.known.extend(&self.thread.messages)?;
             let mut texts = String::new();
@@ -236,7 +242,7 @@ impl<N: Node> Items<N> {
                     put.push(made);
                 }
             }
-            has_text = summary
+            is_summary_put = summary
                 .is_none_or(|text| text.with_text(|text, _| texts.contains(text.trim())) == Some(true));
         } else if let Some(text) = summary {
             put.push(user_message(text));
@@ -246,7 +252,7 @@ impl<N: Node> Items<N> {
             self.thread.summaries.push(self.thread.messages.len());
             self.thread.messages.push(Message::of(i, made));
         }
-        Ok(Put { any, has_text })
+        Ok(Put { any, is_summary_put })
     }
 
     fn place_typed(&mut self) {
@@ -269,11 +275,10 @@ fn user_message<N: Node>(text: N) -> Overlay<N> {
 
 /// The message of another agent, which the model reads as input; `None` if it has neither text nor encrypted content.
 fn agent_message<N: Node>(payload: &N) -> Option<Overlay<N>> {
-    let is_text = |text: &N| text.with_text(|text, _| text.trim().is_empty()) == Some(false);
-    if let Some(text) = payload.get(Key::CONTENT).filter(is_text) {
+    if let Some(text) = payload.get(Key::CONTENT).filter(has_text) {
         return Some(user_message(text));
     }
-    let encrypted = payload.get(Key::ENCRYPTED_CONTENT).filter(is_text)?;
+    let encrypted = payload.get(Key::ENCRYPTED_CONTENT).filter(has_text)?;
     let part = Overlay::object([
         ("type", Some(Overlay::text("encrypted_content"))),
         ("encrypted_content", Some(Overlay::Given(encrypted))),
@@ -291,7 +296,7 @@ struct Put {
     /// Whether it put any.
     any: bool,
     /// Whether the text of its summary is in a message.
-    has_text: bool,
+    is_summary_put: bool,
 }
 
 /// What the model reads of an item, to compare two records of it: Codex rebuilds its items when it compacts.

@@ -39,10 +39,15 @@ pub(super) fn typed_only<N: Node>(entries: &N) -> HashSet<usize> {
     if has_events { unmatched(&mut texts) } else { HashSet::new() }
 }
 
-/// The events with an answer of Codex that no item has the text of. O(bytes of the answers).
+/// Items before and after the event of a review, in which Codex repeats its findings.
+const ITEMS_NEAR: usize = 4;
+
+/// The events with an answer of Codex, or a review of its, that no item has the text of. O(bytes of the messages).
 pub(super) fn said_only<N: Node>(entries: &N) -> HashSet<usize> {
     let mut events: Vec<(usize, String)> = Vec::new();
     let mut said: HashSet<String> = HashSet::new();
+    let mut reviews: Vec<(usize, Vec<String>)> = Vec::new();
+    let mut messages: Vec<(usize, Vec<String>)> = Vec::new();
     // The walk ends early only if the list loses entries meanwhile.
     drop(entries.each_item(|i, entry| {
         let payload = object_of(entry, Key::PAYLOAD);
@@ -50,18 +55,39 @@ pub(super) fn said_only<N: Node>(entries: &N) -> HashSet<usize> {
             (Some("event_msg"), Some(event)) => {
                 let text = text_of_event(event, "agent_message");
                 events.extend(text.and_then(|text| Some((i, text.with_text(|text, _| trimmed(text))?))));
+                reviews.extend(review_in(event).map(|texts| (i, texts)));
                 return Ok(());
             }
             (Some("response_item"), Some(item)) => item,
             (_, None) => entry,
             _ => return Ok(()),
         };
+        if item.get(Key::ROLE).is_some() {
+            messages.push((i, texts_of(item)));
+        }
         if item.text_is(Key::ROLE, "assistant") {
             said.extend(texts_of(item));
         }
         Ok(())
     }));
-    events.into_iter().filter(|(_, text)| !said.contains(text)).map(|(i, _)| i).collect()
+    let is_repeated = |(at, texts): &(usize, Vec<String>)| {
+        let next = messages.partition_point(|(i, _)| i < at);
+        let near = &messages[next.saturating_sub(ITEMS_NEAR)..(next + ITEMS_NEAR).min(messages.len())];
+        let has = |text: &String| near.iter().any(|(_, parts)| parts.iter().any(|part| part.contains(text)));
+        texts.iter().all(has)
+    };
+    reviews.retain(|review| !is_repeated(review));
+    let only = events.into_iter().filter(|(_, text)| !said.contains(text)).map(|(i, _)| i);
+    only.chain(reviews.into_iter().map(|(i, _)| i)).collect()
+}
+
+/// The texts of a review: its explanation, and what it found.
+fn review_in<N: Node>(event: &N) -> Option<Vec<String>> {
+    let review = object_of(event, Key::REVIEW_OUTPUT)?;
+    let findings = array_of(&review, Key::FINDINGS).map(|findings| items(&findings)).unwrap_or_default();
+    let bodies = findings.iter().filter_map(|finding| finding.text_of(Key::BODY));
+    let texts = review.text_of(Key::OVERALL_EXPLANATION).into_iter().chain(bodies);
+    Some(texts.map(|text| trimmed(&text)).filter(|text| !text.is_empty()).collect())
 }
 
 /// The text of an event about a typed text; none if it is empty, as for a picture.

@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use super::session::{Branch, Message, Overlay, Session, Thread, each_entry, object_of};
+use super::session::{
+    Branch, Message, Overlay, Session, Thread, each_entry, has_text, may_hold_text, object_of,
+};
 use crate::error::Result;
 use crate::formats::is_storable;
 use crate::node::{Key, Kind, Node};
@@ -95,6 +97,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
         .branches
         .sort_by_key(|branch| branch.messages.first().and_then(|first| first.sources.first().copied()));
     session.problems.sort_unstable();
+    session.unread.sort_unstable();
     session.threads.push(thread);
     Ok(session)
 }
@@ -148,11 +151,21 @@ fn read<N: Node>(tree_entry: &TreeEntry<N>, session: &mut Session<N>) -> Result<
         }
         kind => {
             session.skipped.add(entry);
-            if kind == Some("compaction") {
-                return Ok(EntryBody::Boundary);
-            }
-            if kind.is_none() {
-                session.problems.push((tree_entry.entry, "unknown_entry"));
+            match kind {
+                // The messages that its summary stands for are in the session.
+                Some("compaction") => {
+                    if entry.get(Key::SUMMARY).is_some_and(|summary| has_text(&summary)) {
+                        session.unread.push((tree_entry.entry, "summary"));
+                    }
+                    return Ok(EntryBody::Boundary);
+                }
+                None => session.problems.push((tree_entry.entry, "unknown_entry")),
+                // State of an extension, and a name for an entry.
+                Some("custom" | "label") => {}
+                Some(kind) if !TYPES.contains(&kind) && may_hold_text(entry) => {
+                    session.unread.push((tree_entry.entry, "unknown_kind"));
+                }
+                Some(_) => {}
             }
         }
     }

@@ -160,6 +160,36 @@ pub fn kind_of<N: Node>(entry: &N) -> String {
     kind
 }
 
+/// Whether a value is a text with more than white space.
+pub fn has_text<N: Node>(value: &N) -> bool {
+    value.with_text(|text, _| !text.trim().is_empty()) == Some(true)
+}
+
+/// Members with what a person or a model wrote, and those that hold them.
+const TEXT_KEYS: &[Key] =
+    &[Key::CONTENT, Key::TEXT, Key::MESSAGE, Key::PROMPT, Key::SUMMARY, Key::OUTPUT, Key::PAYLOAD, Key::DATA];
+
+/// Levels of objects and lists in which a text of an entry is sought.
+const TEXT_LEVELS: usize = 6;
+
+/// Whether an entry of a kind that its reader does not know has a text that may belong to the conversation.
+pub fn may_hold_text<N: Node>(entry: &N) -> bool {
+    entry.kind() == Kind::Object && has_text_within(entry, TEXT_LEVELS)
+}
+
+fn has_text_within<N: Node>(node: &N, levels: usize) -> bool {
+    match node.kind() {
+        Kind::String => has_text(node),
+        Kind::Object if levels > 0 => TEXT_KEYS
+            .iter()
+            .any(|key| node.get(*key).is_some_and(|member| has_text_within(&member, levels - 1))),
+        Kind::Array if levels > 0 => {
+            node.find_item(|item| has_text_within(item, levels - 1).then_some(())).is_some()
+        }
+        _ => false,
+    }
+}
+
 /// Calls `read` for every object of a list, and reports the other entries as `not_an_object`.
 ///
 /// # Errors

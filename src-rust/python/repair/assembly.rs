@@ -187,6 +187,7 @@ impl<'py> MessageBuilder<'_, 'py> {
             | Block::NewIds(i, _)
             | Block::WithItemId(i, _)
             | Block::Tidied(i)
+            | Block::Listed(i)
             | Block::Planned(i)
             | Block::Unmarked(i, _) => self.add_content(&self.message(*i)?, pieces),
             Block::WithErrorText(i, unit) => {
@@ -312,7 +313,7 @@ impl<'py> MessageBuilder<'_, 'py> {
 }
 
 /// Sets the name of a call under one of some keys; false if there is no call.
-fn rename(holder: &Bound<'_, PyDict>, keys: &[&str], name: &str) -> PyResult<bool> {
+pub(super) fn rename(holder: &Bound<'_, PyDict>, keys: &[&str], name: &str) -> PyResult<bool> {
     for key in keys {
         if let Some(inner) = field(holder, key)?.filter(is_dict) {
             let inner = copied(&inner)?;

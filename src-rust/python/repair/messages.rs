@@ -3,12 +3,13 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use super::assembly::rename;
 use super::pieces::{MessageBuilder, copied};
 use super::plans::planned;
 use super::tool_answers::answer;
 use crate::formats::is_cache_point;
 use crate::python::node::PyNode;
-use crate::python::node::dicts::{field, is_dict, is_list, item, items};
+use crate::python::node::dicts::{field, is_dict, is_list, is_text, item, items};
 use crate::rules::Shape;
 use crate::rules::repair::{Block, Draft};
 use crate::rules::validate::Provider;
@@ -48,8 +49,16 @@ pub(super) fn built<'py>(
             Ok(copy.into_any())
         }
         (Provider::OpenAiChat, [Block::WithId(message, 0, id)]) => builder.with(*message, "tool_call_id", id),
-        (Provider::OpenAiResponses, [Block::WithName(message, _, name)])
-        | (Provider::OpenAiChat, [Block::WithName(message, 0, name)]) => builder.with(*message, "name", name),
+        (Provider::OpenAiResponses, [Block::WithName(message, _, name)]) => {
+            builder.with(*message, "name", name)
+        }
+        (Provider::OpenAiChat, [Block::WithName(message, 0, name)]) => {
+            let copy = copied(&builder.message(*message)?)?;
+            if !is_result(&copy)? && rename(&copy, &["function_call"], name)? {
+                return Ok(copy.into_any());
+            }
+            builder.with(*message, "name", name)
+        }
         (Provider::OpenAiChat, [Block::NewIds(message, places)]) => {
             let copy = copied(&builder.message(*message)?)?;
             for key in ["tool_call_id", "tool_call_ids"] {
@@ -68,6 +77,7 @@ pub(super) fn built<'py>(
             Ok(copy.into_any())
         }
         (_, [Block::Tidied(message)]) => builder.tidied(*message),
+        (_, [Block::Listed(message)]) => builder.listed(*message),
         (_, [Block::Planned(message)]) => planned(&builder.message(*message)?),
         (_, [Block::Unmarked(message, marks)]) => {
             let copy = copied(&builder.message(*message)?)?;
@@ -83,6 +93,13 @@ pub(super) fn built<'py>(
         }
         _ => builder.assembled(draft),
     }
+}
+
+/// Whether a message of OpenAI chat is the result of a call.
+fn is_result(message: &Bound<'_, PyDict>) -> PyResult<bool> {
+    let role = field(message.as_any(), "role")?.filter(is_text);
+    Ok(role
+        .is_some_and(|role| role.extract::<String>().is_ok_and(|role| role == "tool" || role == "function")))
 }
 
 impl<'py> MessageBuilder<'_, 'py> {

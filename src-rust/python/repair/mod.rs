@@ -8,6 +8,7 @@ mod assembly;
 mod messages;
 mod pieces;
 mod plans;
+mod shapes;
 mod tool_answers;
 
 use pyo3::prelude::*;

@@ -40,6 +40,7 @@ actions! {
     CALL_AS_TEXT = "call_as_text", "a call that is not the model's became text";
     CALL_REMOVED = "call_removed", "a call without a result was removed";
     CONTENT_ADDED = "content_added", "an empty text was put in place of absent content";
+    CONTENT_AS_LIST = "content_as_list", "content of another shape became a list of blocks";
     CONTENT_AS_PLAN = "content_as_plan", "a text beside calls became their plan";
     DUPLICATE_REMOVED = "duplicate_removed", "an item, or a result, that is in the list already was removed";
     EMPTY_REMOVED = "empty_removed", "an empty message, part, list or name was removed";

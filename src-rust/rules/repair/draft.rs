@@ -32,6 +32,8 @@ pub enum Block {
     WithErrorText(usize, usize),
     /// A message without an empty list of calls and an empty name; with an empty text if it lacks content.
     Tidied(usize),
+    /// A message whose content is a list of objects.
+    Listed(usize),
     /// A message of OpenAI chat whose text is the plan of its calls, as Cohere has it.
     Planned(usize),
     /// A message of Anthropic or Bedrock without its first marks for the prompt cache, this many.

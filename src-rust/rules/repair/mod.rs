@@ -95,6 +95,7 @@ pub type Pass = fn(&Task<'_>) -> Sketch;
 
 /// The passes in order; each relies on the repairs of those before it.
 pub const PASSES: &[Pass] = &[
+    tidy::content,
     tidy::repair,
     contents::repair,
     duplicates::repair,
@@ -103,6 +104,7 @@ pub const PASSES: &[Pass] = &[
     served::repair,
     ids::repair,
     names::repair,
+    names::of_functions,
     order::single_system,
     order::reasoning,
     services::answered,

@@ -9,7 +9,7 @@ use super::{Task, UNNAMED};
 use crate::rules::pair;
 use crate::rules::validate::{
     ChatService, MAX_NAME_BYTES, Provider, gemini_matching, has_bad_mistral_name, head_of, is_misnamed,
-    is_nameless,
+    is_nameless, is_nameless_function,
 };
 use crate::transcript::{Part, PartKind, Role};
 
@@ -53,6 +53,34 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
         let is_named = |i| transcript.part_range(i).any(|at| names.contains_key(&at));
         sketch.drafts =
             (0..transcript.len()).map(|i| if is_named(i) { named(i) } else { Draft::whole(i) }).collect();
+    }
+    sketch
+}
+
+/// Names calls in OpenAI's older form, and their results, after the message next to them.
+pub(super) fn of_functions(task: &Task<'_>) -> Sketch {
+    let transcript = task.transcript;
+    let nameless = |i: usize| {
+        let is_one = |at: &usize| is_nameless_function(transcript, task.provider, &transcript.parts[*at]);
+        transcript.part_range(i).find(is_one).map(|at| transcript.parts[at].kind)
+    };
+    let name_in = |i: usize, kind: PartKind| {
+        let is_partner = |part: &&Part| part.is_unchecked && part.kind != kind;
+        let partner = transcript.parts_of(i).iter().find(is_partner)?;
+        let name = transcript.str(partner.name.as_ref()?);
+        (!name.is_empty()).then(|| name.to_owned())
+    };
+    let mut sketch = Sketch::default();
+    for i in 0..transcript.len() {
+        let mut draft = Draft::whole(i);
+        if let Some(kind) = nameless(i) {
+            let beside = if kind == PartKind::ToolCall { Some(i + 1) } else { i.checked_sub(1) };
+            let name =
+                beside.filter(|&beside| beside < transcript.len()).and_then(|beside| name_in(beside, kind));
+            draft.blocks = vec![Block::WithName(i, 0, name.unwrap_or_else(|| UNNAMED.to_owned()))];
+            sketch.actions.push(NAME_ADDED.at(i));
+        }
+        sketch.drafts.push(draft);
     }
     sketch
 }

@@ -1,10 +1,24 @@
-//! Repairs members that stand for nothing: empty lists of calls, empty names, absent content; and marks for the prompt
+//! Repairs contents that are no list of blocks; members that stand for nothing: empty lists of calls, empty names, absent content; and marks for the prompt
 //! cache, of which there are too many.
 
 use super::Task;
-use super::actions::{CACHE_MARKS_REMOVED, CONTENT_ADDED, EMPTY_REMOVED};
+use super::actions::{CACHE_MARKS_REMOVED, CONTENT_ADDED, CONTENT_AS_LIST, EMPTY_REMOVED};
 use super::draft::{Block, Draft, Sketch};
-use crate::rules::validate::{ChatService, MAX_CACHE_MARKS, Provider};
+use crate::rules::validate::{ChatService, MAX_CACHE_MARKS, Provider, head_of};
+
+pub(super) fn content(task: &Task<'_>) -> Sketch {
+    let head = head_of(task.transcript, task.provider);
+    let mut sketch = Sketch::default();
+    for (i, shape) in task.shapes.iter().enumerate() {
+        let mut draft = Draft::whole(i);
+        if i >= head && shape.has_bad_content {
+            draft.blocks = vec![Block::Listed(i)];
+            sketch.actions.push(CONTENT_AS_LIST.at(i));
+        }
+        sketch.drafts.push(draft);
+    }
+    sketch
+}
 
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
     match task.provider {

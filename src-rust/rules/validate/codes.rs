@@ -14,6 +14,7 @@ macro_rules! codes {
 }
 
 codes! {
+    BAD_CONTENT = "bad_content",
     BAD_ID = "bad_id",
     BAD_NAME = "bad_name",
     CALL_MISPLACED = "call_misplaced",

@@ -33,7 +33,7 @@ pub(super) use prefill::ends_with_assistant;
 
 pub use super::provider::{ChatService, Provider};
 use super::shape::Shape;
-use crate::transcript::{Part, PartKind, Role, Transcript};
+use crate::transcript::{Framing, Part, PartKind, Role, Transcript};
 
 /// A violation of a provider's rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +113,9 @@ pub fn validate(
         served::problems(transcript, provider, head, &mut problems);
     }
     problems.extend(nameless_calls(transcript, provider, head));
+    let is_bad = |&i: &usize| shapes[i].has_bad_content;
+    let detail = "content is a list of objects, or a text where the API accepts one";
+    problems.extend((head..shapes.len()).filter(is_bad).map(|i| Problem::new(i, codes::BAD_CONTENT, detail)));
     if strict.no_prefill && ends_with_assistant(transcript, provider) {
         let detail = "the last message must not be the assistant's";
         problems.push(Problem::new(transcript.len() - 1, codes::ENDS_WITH_ASSISTANT, detail));
@@ -161,8 +164,12 @@ fn nameless_calls(
     provider: Provider,
     head: usize,
 ) -> impl Iterator<Item = Problem> + '_ {
-    let is_nameless =
-        move |&i: &usize| transcript.parts_of(i).iter().any(|part| is_nameless(transcript, provider, part));
+    let is_nameless = move |&i: &usize| {
+        let is_one = |part: &Part| {
+            is_nameless(transcript, provider, part) || is_nameless_function(transcript, provider, part)
+        };
+        transcript.parts_of(i).iter().any(is_one)
+    };
     let detail = "a call has a name";
     (head..transcript.len()).filter(is_nameless).map(move |i| Problem::new(i, codes::EMPTY_NAME, detail))
 }
@@ -179,4 +186,13 @@ pub(super) fn is_nameless(transcript: &Transcript, provider: Provider, part: &Pa
         None => provider == Provider::Gemini,
     };
     is_named && !part.is_unchecked && is_empty
+}
+
+/// Whether a part is a call in OpenAI's older form, or the result of one, without a name.
+pub(super) fn is_nameless_function(transcript: &Transcript, provider: Provider, part: &Part) -> bool {
+    let is_function = provider == Provider::OpenAiChat
+        && transcript.framing == Framing::OpenAiChat
+        && part.is_unchecked
+        && matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult);
+    is_function && part.name.as_ref().is_none_or(|name| transcript.str(name).is_empty())
 }

@@ -15,7 +15,7 @@ use self::branches::left_behind;
 use self::queue::{Place, Queue};
 pub use self::turns::{Assembled, BlockRef, Thread};
 use self::turns::{TurnBuilder, blocks_of};
-use super::session::{self, Branch, Message, Overlay, Skipped, object_of};
+use super::session::{self, Branch, Message, Overlay, Skipped, may_hold_text, object_of};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 
@@ -136,6 +136,9 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
                             session.unread.push((i, "notice"));
                         }
                     }
+                    Some(kind) if !is_known(kind) && may_hold_text(&entry) => {
+                        session.unread.push((i, "unknown_kind"));
+                    }
                     _ => {}
                 }
                 session.skipped.add(&entry);
@@ -211,7 +214,12 @@ fn is_sidechain<N: Node>(entry: &N) -> bool {
 }
 
 fn has_text<N: Node>(entry: &N, key: Key) -> bool {
-    entry.get(key).and_then(|text| text.with_text(|text, _| !text.trim().is_empty())) == Some(true)
+    entry.get(key).is_some_and(|text| session::has_text(&text))
+}
+
+/// Whether entries of this type never have a text of the conversation, or it is found by other means.
+fn is_known(kind: &str) -> bool {
+    ONLY_HERE.contains(&kind) || OF_STREAM.contains(&kind) || kind == "attachment"
 }
 
 /// The last text of a content.

@@ -131,7 +131,7 @@ impl Queue {
     /// is a message; `None` if there is no text.
     pub(super) fn attach<N: Node>(&mut self, entry: &N, attachment: &N) -> Option<bool> {
         let text = attachment.get_some(Key::PROMPT).and_then(|prompt| text_of(&prompt));
-        if let Some(item) = self.attached_item(text.as_deref()) {
+        for item in self.attached_items(text.as_deref()) {
             self.attached.insert(item);
             self.items[item].is_elsewhere = true;
         }
@@ -230,17 +230,40 @@ impl Queue {
         self.waiting.remove(at)
     }
 
-    /// The item whose text an attachment holds: the same text, or a text with a placeholder for what was pasted.
-    fn attached_item(&mut self, text: Option<&str>) -> Option<usize> {
+    /// The items whose texts an attachment holds: the same text, or several, each on lines of its own, or a text with a
+    /// placeholder for what was pasted.
+    fn attached_items(&mut self, text: Option<&str>) -> Vec<usize> {
         if let Some(item) = text.and_then(|text| self.equal(text, |item| !item.is_unsent())) {
-            return Some(item);
+            return vec![item];
         }
         let newest = self.items.len().saturating_sub(MAX_COMPARED);
-        (newest..self.items.len()).find(|&at| {
+        let is_open = |&at: &usize| {
             let item = &self.items[at];
-            let is_open = !item.is_elsewhere && matches!(item.fate, Fate::Queued | Fate::Absorbed);
-            is_open && item.text.as_deref().is_none_or(has_pasted)
-        })
+            !item.is_elsewhere && matches!(item.fate, Fate::Queued | Fate::Absorbed)
+        };
+        let open: Vec<usize> = (newest..self.items.len()).filter(is_open).collect();
+        let several = text.map(|text| self.items_of_lines(text, &open)).unwrap_or_default();
+        if !several.is_empty() {
+            return several;
+        }
+        let is_pasted = |&at: &usize| self.items[at].text.as_deref().is_none_or(has_pasted);
+        open.into_iter().find(is_pasted).into_iter().collect()
+    }
+
+    /// The items among these of whose lines a text consists, in their order; none if it has any other line.
+    fn items_of_lines(&self, text: &str, among: &[usize]) -> Vec<usize> {
+        let mut rest = text;
+        let mut found = Vec::new();
+        for &at in among {
+            let Some(typed) = self.items[at].text.as_deref() else { continue };
+            if let Some(behind) = rest.strip_prefix(typed)
+                && (behind.is_empty() || behind.starts_with(['\r', '\n']))
+            {
+                rest = behind.trim_start();
+                found.push(at);
+            }
+        }
+        if rest.is_empty() { found } else { Vec::new() }
     }
 
     /// Marks the items that a text of the user holds: an equal one, or several, each on lines of its own. Texts that the
