@@ -31,27 +31,47 @@ const PREFIXES: &[&str] = &[
 ];
 
 /// Prefixes of providers on Bedrock, separated from the name by a dot. With a colon they are names of Ollama.
-const DOTTED: &[&str] = &["cohere", "deepseek", "meta", "mistral", "moonshot", "qwen"];
+const DOTTED: &[&str] = &["cohere", "deepseek", "meta", "mistral", "moonshot", "moonshotai", "qwen", "zai"];
+
+/// Prefixes of gateways and providers, separated from the name by a dash.
+const DASHED: &[&str] = &[
+    "system.ai.",
+    "alibaba-",
+    "anthropic-",
+    "cohere-",
+    "databricks-",
+    "fw-",
+    "openai-",
+    "snowflake-",
+    "zai-",
+];
 
 /// The name in lower case without service prefixes. Versions of Claude get a dash (`claude-sonnet-4-5`).
 pub(super) fn normalized(model: &str) -> String {
     let lower = model.trim().to_ascii_lowercase();
     let mut name = lower.rsplit('/').next().unwrap_or_default();
+    let mut is_deepseek = false;
     let is_prefix = |prefix: &str| PREFIXES.contains(&prefix);
     let is_dotted = |name: &str, prefix: &str| {
         DOTTED.contains(&prefix) && name.get(prefix.len()..).is_some_and(|rest| rest.starts_with('.'))
     };
-    while let Some((_, rest)) = name
+    while let Some((prefix, rest)) = name
         .split_once([':', '.'])
         .filter(|(prefix, rest)| (is_prefix(prefix) || is_dotted(name, prefix)) && !rest.is_empty())
     {
+        is_deepseek = prefix == "deepseek";
         name = rest;
     }
+    name = DASHED
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix))
+        .filter(|rest| !rest.is_empty())
+        .unwrap_or(name);
     if name.starts_with("claude") {
         return name.replace('.', "-");
     }
-    // Bedrock's name after the provider's prefix.
-    let name = if name.starts_with("r1-v") { &*format!("deepseek-{name}") } else { name };
+    // Bedrock's name after the provider's prefix: `r1-v1:0`, `v3.2`.
+    let name = if is_deepseek { &*format!("deepseek-{name}") } else { name };
     open_names::spelled(name).unwrap_or_else(|| name.to_owned())
 }
 
@@ -67,11 +87,10 @@ pub(super) fn matches(name: &str, model: &str, covers_versions: bool) -> bool {
     let rest = &rest[divider.len_utf8()..];
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let ends = |at: usize| !rest.as_bytes().get(at).is_some_and(u8::is_ascii_alphanumeric);
-    // `-03-25` is a month and a day.
-    let is_date = digits == 2
-        && rest.as_bytes().get(2) == Some(&b'-')
-        && rest.bytes().skip(3).take_while(u8::is_ascii_digit).count() == 2
-        && ends(5);
+    // `-03-25` is a month and a day, `-03-2025` a month and a year.
+    let second = rest.bytes().skip(3).take_while(u8::is_ascii_digit).count();
+    let is_date =
+        digits == 2 && rest.as_bytes().get(2) == Some(&b'-') && matches!(second, 2 | 4) && ends(3 + second);
     let is_version = matches!(divider, '-' | '.') && (1..=2).contains(&digits) && ends(digits) && !is_date;
     covers_versions || !is_version
 }

@@ -4,9 +4,8 @@
 //! `Llama-3.3-70B-Instruct-FP8` (vLLM) are all `llama-3.3`. A distillation has the vocabulary of its base.
 
 /// Lines whose version is written with and without a dash, a dot or a dash: written form, name in the table.
-const LINES: [(&str, &str); 13] = [
+const LINES: [(&str, &str); 14] = [
     ("meta-llama", "llama-"),
-    ("codellama", "llama-"),
     ("llama", "llama-"),
     ("qwen", "qwen"),
     ("qwq", "qwen"),
@@ -18,20 +17,31 @@ const LINES: [(&str, &str); 13] = [
     ("kimi-k", "kimi-k"),
     ("olmo", "olmo-"),
     ("deepseek-v", "deepseek-v"),
+    ("gpt", "gpt-"),
+    ("gemini", "gemini-"),
 ];
 
 /// Beginnings that are written in another way without a version.
-const WHOLE: [(&str, &str); 4] = [
+const WHOLE: [(&str, &str); 9] = [
     ("deepseek-chat-v", "deepseek-v"),
     ("deepseek-r1-v1", "deepseek-r1"),
+    ("mistral:latest", "mistral-7b"),
     ("mistral:", "mistral-"),
     ("mixtral:", "mixtral-"),
+    ("codestral:", "codestral-"),
+    ("code-llama", "codellama"),
+    ("open-mistral-", "mistral-"),
+    ("open-mixtral-", "mixtral-"),
 ];
 
-/// The name with the spelling of the table; `None` for a name that is no open model's.
+/// The name with the spelling of the table; `None` for a name that no rule is about. Some gateways write the dot of a
+/// closed model's version as a dash, too.
 pub(super) fn spelled(name: &str) -> Option<String> {
     if let Some(base) = distilled(name) {
         return Some(base.to_owned());
+    }
+    if name == "mistral" {
+        return Some("mistral-7b".to_owned());
     }
     for (written, line) in WHOLE {
         if let Some(rest) = name.strip_prefix(written) {
@@ -46,13 +56,11 @@ pub(super) fn spelled(name: &str) -> Option<String> {
         name.strip_prefix(written).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic()))
     })?;
     let rest = name.get(written.len()..)?;
-    if *written == "codellama" {
-        return Some(format!("llama-2{rest}"));
-    }
     if *written == "qwq" {
         return Some(format!("qwen2.5{rest}"));
     }
     let rest = rest.strip_prefix(['-', '.', '_']).unwrap_or(rest);
+    let rest = rest.strip_prefix('v').filter(|rest| begins_with_digit(rest)).unwrap_or(rest);
     let Some((version, rest)) = version(rest) else { return Some(name.to_owned()) };
     Some(format!("{line}{version}{rest}"))
 }
@@ -60,18 +68,24 @@ pub(super) fn spelled(name: &str) -> Option<String> {
 /// The version that begins a text, with a dot, and what follows it. A number with a unit (`70b`) is a size.
 fn version(text: &str) -> Option<(String, &str)> {
     let (major, rest) = number(text)?;
-    let minor = rest.strip_prefix(['.', '-', 'p']).and_then(number).filter(|(minor, _)| minor.len() == 1);
+    let minor =
+        rest.strip_prefix(['.', '-', '_', 'p']).and_then(number).filter(|(minor, _)| minor.len() == 1);
     match minor {
         Some((minor, rest)) => Some((format!("{major}.{minor}"), rest)),
         None => Some((major.to_owned(), rest)),
     }
 }
 
-/// One or two digits that no letter or further digit follows.
+fn begins_with_digit(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// One or two digits that no letter or further digit follows, but for the `p` before a minor version.
 fn number(text: &str) -> Option<(&str, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(digits);
-    let is_size = rest.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let has_minor = rest.strip_prefix('p').is_some_and(begins_with_digit);
+    let is_size = rest.starts_with(|c: char| c.is_ascii_alphanumeric()) && !has_minor;
     (matches!(digits, 1 | 2) && !is_size).then_some((number, rest))
 }
 
@@ -103,7 +117,25 @@ mod tests {
             ("llama-3.3-70b-instruct-fp8", Some("llama-3.3-70b-instruct-fp8")),
             ("llama3-70b", Some("llama-3-70b")),
             ("llama3-2-1b-instruct-v1:0", Some("llama-3.2-1b-instruct-v1:0")),
-            ("llama-v3p1-8b", Some("llama-v3p1-8b")),
+            ("llama-v3p1-8b", Some("llama-3.1-8b")),
+            ("llama-v3-70b-instruct", Some("llama-3-70b-instruct")),
+            ("meta-llama-3_1-70b-instruct", Some("llama-3.1-70b-instruct")),
+            ("qwen2p5-coder-32b-instruct", Some("qwen2.5-coder-32b-instruct")),
+            ("qwen-v2p5-7b", Some("qwen2.5-7b")),
+            ("deepseek-v3p1", Some("deepseek-v3.1")),
+            ("glm-4p6", Some("glm-4.6")),
+            ("kimi-k2p5", Some("kimi-k2.5")),
+            ("codellama:34b", None),
+            ("code-llama-34b-instruct", Some("codellama-34b-instruct")),
+            ("open-mixtral-8x22b", Some("mixtral-8x22b")),
+            ("gpt-5-1-mini", Some("gpt-5.1-mini")),
+            ("gemini-2-5-flash", Some("gemini-2.5-flash")),
+            ("gemini-1.5-pro-002", Some("gemini-1.5-pro-002")),
+            ("gpt-4-0613", Some("gpt-4-0613")),
+            ("gpt-4-32k", Some("gpt-4-32k")),
+            ("gpt-4o-mini", Some("gpt-4o-mini")),
+            ("gpt-oss:20b", Some("gpt-oss:20b")),
+            ("gpt-35-turbo", Some("gpt-35-turbo")),
             ("meta-llama-3.1-8b", Some("llama-3.1-8b")),
             ("llama-4-scout-17b", Some("llama-4-scout-17b")),
             ("llama2:7b", Some("llama-2:7b")),
@@ -126,7 +158,7 @@ mod tests {
             ("deepseek-r1:671b", None),
             ("deepseek-v3.1", Some("deepseek-v3.1")),
             ("llamafile", None),
-            ("gpt-4o", None),
+            ("o3-mini", None),
         ] {
             assert_eq!(spelled(written).as_deref(), expected, "{written}");
         }

@@ -75,6 +75,7 @@ pub(super) static VOCABULARIES: &[Vocabulary] = &[
     ),
     vocabulary("mistral-v1", &["mistralai/Mixtral-8x7B-Instruct-v0.1", "mistralai/Mistral-7B-Instruct-v0.2"]),
     vocabulary("phi-4", &["microsoft/phi-4"]),
+    vocabulary("phi-4-mini", &["microsoft/Phi-4-mini-instruct", "microsoft/Phi-4-multimodal-instruct"]),
     vocabulary("phi-3", &["microsoft/Phi-3-mini-4k-instruct", "microsoft/Phi-3.5-mini-instruct"]),
     vocabulary("glm-4", &["zai-org/GLM-4.5", "zai-org/GLM-4.6", "THUDM/glm-4-9b-chat"]),
     Vocabulary {
