@@ -77,7 +77,7 @@ impl Scanner {
 
     /// Reads the next bytes of the stream.
     pub fn feed(&mut self, mut chunk: &[u8], found: &mut Found) {
-        while let Some(end) = chunk.iter().position(|&byte| byte == b'\n') {
+        while let Some(end) = memchr::memchr(b'\n', chunk) {
             self.extend(&chunk[..end], found);
             self.end_line(true, found);
             chunk = &chunk[end + 1..];

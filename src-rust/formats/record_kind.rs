@@ -35,8 +35,9 @@ pub enum RecordKind {
     Unknown,
 }
 
-/// Keys of records that few files have: one walk tells that a value has none of them.
-static RARE: KeySet<9> = KeySet::new([
+/// The keys that tell what a record is; one walk finds them.
+static TELLING: KeySet<21> = KeySet::new([
+    // Those that few files have.
     Key::LOGLINES,
     Key::INFO,
     Key::WORKING_DIR,
@@ -46,7 +47,24 @@ static RARE: KeySet<9> = KeySet::new([
     Key::CONVERSATIONS,
     Key::CONVERSATION,
     Key::CLIENT_HISTORY_CAMEL,
+    // Those of other conversations and of sessions in one document.
+    Key::MESSAGES,
+    Key::TRAJ,
+    Key::TRAJECTORY,
+    Key::HISTORY,
+    Key::INPUT,
+    Key::CONTENTS,
+    Key::BODY,
+    Key::ITEMS,
+    Key::PROJECT_HASH_CAMEL,
+    Key::MESSAGES_GO,
+    // Those of messages and entries.
+    Key::ROLE,
+    Key::TYPE,
 ]);
+
+/// Index of the first key of [`TELLING`] that is not rare.
+const COMMON: usize = 9;
 
 /// Paths of a conversation's messages, in lookup order.
 const MESSAGE_PATHS: &[&[Key]] = &[
@@ -61,7 +79,7 @@ const MESSAGE_PATHS: &[&[Key]] = &[
     &[Key::ITEMS],
 ];
 
-/// Those with a [`RARE`] key, which come first: a checkpoint of the Gemini CLI has the list that its user sees under
+/// Those with a rare key, which come first: a checkpoint of the Gemini CLI has the list that its user sees under
 /// `history`.
 const RARE_PATHS: &[&[Key]] = &[&[Key::CLIENT_HISTORY_CAMEL], &[Key::CONVERSATIONS], &[Key::CONVERSATION]];
 
@@ -102,22 +120,29 @@ pub fn classify<N: Node>(value: &N) -> RecordKind {
 }
 
 fn classify_object<N: Node>(value: &N) -> RecordKind {
-    let mut rare = Fields::nothing();
-    value.find(&RARE, &mut rare);
-    let is_common = rare.is_empty_from(0);
+    let mut found = Fields::nothing();
+    value.find(&TELLING, &mut found);
+    let is_common = found.is_empty_until(COMMON);
+    let kind =
+        found.under(&TELLING, Key::TYPE).and_then(|kind: &N| kind.with_text(|kind, _| kind.to_owned()));
+    let kind = kind.as_deref();
     if !is_common && opencode::is_stored_file(value) {
         return RecordKind::Unsupported("a file of an opencode storage folder: read the folder");
     }
     // A message is recognised whatever other members it has.
-    if value.get(Key::ROLE).is_some()
-        || is_of_library(value)
-        || openai_responses::is_item(value)
+    if found.under(&TELLING, Key::ROLE).is_some()
+        || is_langchain(value, kind)
+        || (found.under(&TELLING, Key::MESSAGES_GO).is_some() && is_unit(value))
+        || kind.is_some_and(|kind| openai_responses::is_item_of(kind, value))
         || (!is_common && sharegpt::is_message(value))
     {
         return RecordKind::Message;
     }
     if let Some(detail) = foreign::refusal_of(value) {
         return RecordKind::Unsupported(detail);
+    }
+    if found.is_empty_from_but_for(0, &TELLING, Key::TYPE) {
+        return entry(value, kind, is_common);
     }
     if let Some(session) = session_document(value, is_common) {
         return session;
@@ -153,17 +178,22 @@ fn classify_object<N: Node>(value: &N) -> RecordKind {
             Some(_) => RecordKind::Unsupported("conversation whose messages have no role"),
         };
     }
-    if claude_code::is_entry(value) {
+    entry(value, kind, is_common)
+}
+
+/// The kind of an entry of a session of type `kind`.
+fn entry<N: Node>(value: &N, kind: Option<&str>, is_common: bool) -> RecordKind {
+    if kind.is_some_and(|kind| claude_code::is_entry(kind, value)) {
         RecordKind::SessionEntry(Agent::ClaudeCode)
-    } else if pi_session::is_entry(value) {
+    } else if kind.is_some_and(|kind| pi_session::is_entry(kind, value)) {
         RecordKind::SessionEntry(Agent::Pi)
-    } else if codex::is_entry(value) {
+    } else if codex::is_entry(kind, value) {
         RecordKind::SessionEntry(Agent::Codex)
     } else if !is_common && goose::is_header(value) {
         RecordKind::SessionEntry(Agent::GooseLines)
-    } else if gemini_cli::is_entry(value) {
+    } else if gemini_cli::is_entry(kind, value) {
         RecordKind::SessionEntry(Agent::GeminiCliLog)
-    } else if value.text_of(Key::TYPE).is_none_or(|kind| kind.is_empty()) {
+    } else if kind.is_none_or(str::is_empty) {
         RecordKind::Unknown
     } else if value.get(Key::SESSION_ID_CAMEL).is_some_and(|id| id.kind() == Kind::String) {
         // Entries about the state of a session.
@@ -194,7 +224,7 @@ fn session_document<N: Node>(value: &N, is_common: bool) -> Option<RecordKind> {
         .then_some(RecordKind::SessionDocument(Agent::SweAgentSteps, &[Key::TRAJECTORY]))
 }
 
-/// A session with one of the [`RARE`] keys.
+/// A session with one of the rare keys of [`TELLING`].
 fn rare_document<N: Node>(value: &N) -> Option<RecordKind> {
     if claude_code::is_document(value) {
         Some(RecordKind::SessionDocument(Agent::ClaudeCodeWeb, &[Key::LOGLINES]))
@@ -221,12 +251,15 @@ fn is_message<N: Node>(value: &N) -> bool {
 
 /// Whether a value can only be a LangChain message, or an iteration under Go's names.
 fn is_of_library<N: Node>(value: &N) -> bool {
-    let is_type = |kind: N| kind.with_text(|kind, _| langchain::is_type(kind)) == Some(true);
-    let is_langchain = value.get(Key::TYPE).is_some_and(is_type)
+    is_langchain(value, value.text_of(Key::TYPE).as_deref())
+        || (value.get(Key::MESSAGES_GO).is_some() && is_unit(value))
+}
+
+fn is_langchain<N: Node>(value: &N, kind: Option<&str>) -> bool {
+    kind.is_some_and(langchain::is_type)
         // A session entry of Claude Code may have the type `system` too.
         && value.get(Key::UUID).is_none()
-        && langchain::is_message(value);
-    is_langchain || (value.get(Key::MESSAGES_GO).is_some() && is_unit(value))
+        && langchain::is_message(value)
 }
 
 /// Whether the object with the messages names a model.

@@ -91,6 +91,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sessions::classify, module)?)?;
     module.add_function(wrap_pyfunction!(sessions::is_message, module)?)?;
     module.add_function(wrap_pyfunction!(sessions::detect_format, module)?)?;
+    module.add_function(wrap_pyfunction!(sessions::count_newlines, module)?)?;
     module.add_function(wrap_pyfunction!(sessions::document_ranges, module)?)?;
     module.add_function(wrap_pyfunction!(sessions::request_context, module)?)?;
     module.add_function(wrap_pyfunction!(repair::repair, module)?)?;

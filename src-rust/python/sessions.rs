@@ -58,6 +58,12 @@ fn scanned(py: Python<'_>, found: FoundValues) -> Scanned<'_> {
     (values, problems)
 }
 
+/// Number of newlines.
+#[pyfunction]
+pub(super) fn count_newlines(py: Python<'_>, bytes: &[u8]) -> usize {
+    py.detach(|| memchr::memchr_iter(b'\n', bytes).count())
+}
+
 /// The ranges of JSON values, and the offset and code of each problem.
 type Ranges = (Vec<(usize, usize)>, Vec<(usize, &'static str)>);
 

@@ -8,6 +8,8 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, Protocol, cast
 
+from foldline import _core
+
 __all__ = ["MAX_CHUNK_LINES", "OnDefect", "decompressed", "in_few_lines"]
 
 _CHUNK_BYTES = 1 << 20
@@ -63,7 +65,7 @@ def decompressed(raw: IO[bytes], problem: OnDefect) -> Iterator[bytes]:
 
 def in_few_lines(chunk: bytes) -> Iterator[bytes]:
     """A chunk in pieces of at most `MAX_CHUNK_LINES` lines, each of which ends with a line."""
-    if chunk.count(b"\n") <= MAX_CHUNK_LINES:
+    if _core.count_newlines(chunk) <= MAX_CHUNK_LINES:
         yield chunk
         return
     begin = 0

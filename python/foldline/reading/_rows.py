@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeAlias, cast
 
-from foldline._core import FoldedRow, RowFolder
+from foldline._core import FoldedRow, RowFolder, count_newlines
 from foldline.errors import FoldlineError
 from foldline.reading._chunks import MAX_CHUNK_LINES, decompressed, in_few_lines
 from foldline.reading._opening import MAX_DOCUMENT_BYTES, Opening
@@ -140,7 +140,7 @@ class _Rows(FileReader):
                 return
         file = b"".join(begun)
         # Of many lines too short for entries, the core would keep a problem each.
-        has_short_lines = file.count(b"\n") > max(MAX_CHUNK_LINES, len(file) // _ENTRY_BYTES)
+        has_short_lines = count_newlines(file) > max(MAX_CHUNK_LINES, len(file) // _ENTRY_BYTES)
         folded = None if has_short_lines else folder.session(file)
         if folded is None:
             yield from self.in_chunks(in_few_lines(file))
@@ -196,7 +196,7 @@ def _windows(chunks: Iterator[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         held.append(chunk)
         size += len(chunk)
-        lines += chunk.count(b"\n")
+        lines += count_newlines(chunk)
         if size < _WINDOW_BYTES and lines < _WINDOW_LINES:
             continue
         end = chunk.rfind(b"\n") + 1

@@ -76,11 +76,16 @@ fn item_of(item_type: &str) -> Item {
 
 /// Whether a node can only be a Responses item. pi has a type `compaction` too; types of other APIs are unknown here.
 pub(in crate::formats) fn is_item<N: Node>(node: &N) -> bool {
-    let item = node.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| item_of(kind)));
-    match item {
-        None | Some(Item::Message | Item::Unknown) => false,
-        Some(Item::Compaction) => node.get(Key::ENCRYPTED_CONTENT).is_some(),
-        Some(_) => true,
+    let kind = node.get(Key::TYPE);
+    kind.and_then(|kind| kind.with_text(|kind, _| is_item_of(kind, node))) == Some(true)
+}
+
+/// [`is_item`] for an object of this type.
+pub(in crate::formats) fn is_item_of<N: Node>(kind: &str, node: &N) -> bool {
+    match item_of(kind) {
+        Item::Message | Item::Unknown => false,
+        Item::Compaction => node.get(Key::ENCRYPTED_CONTENT).is_some(),
+        _ => true,
     }
 }
 

@@ -7,9 +7,9 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::codex_events::{self, typed_text};
+use super::codex_events::{self, OnlyInEvents, opened, typed_text};
 use super::session::{
-    Message, Overlay, Session, Thread, array_of, each_entry, has_text, items, may_hold_text, object_of,
+    Message, Overlay, Session, Thread, array_of, each_entry, has_text, items, may_hold_text,
 };
 use crate::error::Result;
 use crate::formats::messages::openai_responses;
@@ -38,11 +38,11 @@ const RECORD_KEYS: &[&str] = &["id", "status", "metadata", "internal_chat_messag
 /// Prefixes of the texts that Codex itself puts into user messages.
 const CONTEXT_BEGINNINGS: &[&str] = &["<", "# AGENTS.md"];
 
-/// Whether an object is an entry of a rollout. Items without an envelope do not indicate a file format.
-pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
-    match value.text_of(Key::TYPE) {
+/// Whether an object of this type is an entry of a rollout. Items without an envelope do not indicate a file format.
+pub(in crate::formats) fn is_entry<N: Node>(kind: Option<&str>, value: &N) -> bool {
+    match kind {
         Some(kind) => {
-            ENVELOPES.contains(&kind.as_str())
+            ENVELOPES.contains(&kind)
                 || (value.get(Key::PAYLOAD).is_some() && value.get(Key::TIMESTAMP).is_some())
         }
         // The first two lines of the older form.
@@ -60,27 +60,25 @@ pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
 pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
     let mut session = Session::default();
     let mut items = Items::default();
-    let (mut typed_only, mut said_only) = (HashSet::new(), HashSet::new());
-    if entries.kind() == Kind::Array {
-        (typed_only, said_only) = (codex_events::typed_only(entries), codex_events::said_only(entries));
-    }
+    let is_list = entries.kind() == Kind::Array;
+    let only = if is_list { codex_events::only_in_events(entries) } else { OnlyInEvents::default() };
     each_entry(entries, &mut session, |i, entry, session| {
-        let kind = entry.text_of(Key::TYPE);
+        let (kind, payload) = opened(entry);
         match kind.as_deref() {
             None => {
                 session.id = session.id.take().or_else(|| entry.text_of(Key::ID));
                 session.skipped.add(entry);
             }
             Some("session_meta") => {
-                let given = object_of(entry, Key::PAYLOAD).and_then(|payload| payload.text_of(Key::ID));
+                let given = payload.and_then(|payload| payload.text_of(Key::ID));
                 session.id = session.id.take().or(given);
                 session.skipped.add(entry);
             }
-            Some("response_item") => match object_of(entry, Key::PAYLOAD) {
+            Some("response_item") => match payload {
                 Some(item) => items.read(i, item, session),
                 None => session.problems.push((i, "entry_without_message")),
             },
-            Some("compacted") => match object_of(entry, Key::PAYLOAD) {
+            Some("compacted") => match payload {
                 Some(payload) => {
                     items.place_typed();
                     let put = items.compact(i, &payload)?;
@@ -94,23 +92,24 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
                 None => session.problems.push((i, "entry_without_message")),
             },
             Some("event_msg") => {
-                let event = object_of(entry, Key::PAYLOAD);
-                if let Some(text) = event.as_ref().and_then(typed_text).filter(|_| typed_only.contains(&i)) {
+                if only.typed.contains(&i)
+                    && let Some(text) = payload.as_ref().and_then(typed_text)
+                {
                     items.add(Message::of(i, user_message(text)));
                     return Ok(());
                 }
-                if let Some(event) = event.filter(|event| event.text_is(Key::TYPE, "thread_rolled_back")) {
+                if let Some(event) = payload.filter(|event| event.text_is(Key::TYPE, "thread_rolled_back")) {
                     items.place_typed();
                     roll_back(turns_of(&event), &mut items.thread);
                     items.known.truncate(items.thread.messages.len());
                 }
                 session.skipped.add(entry);
-                if said_only.contains(&i) {
+                if only.said.contains(&i) {
                     session.unread.push((i, NOT_AN_ITEM));
                 }
             }
             // A message of another agent to this one.
-            Some("inter_agent_communication") => match object_of(entry, Key::PAYLOAD) {
+            Some("inter_agent_communication") => match payload {
                 Some(payload) => match agent_message(&payload) {
                     Some(made) => items.add(Message::of(i, made)),
                     None => session.skipped.add(entry),

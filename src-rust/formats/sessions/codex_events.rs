@@ -7,78 +7,95 @@
 use std::collections::{HashMap, HashSet};
 
 use super::session::{array_of, items, object_of};
-use crate::node::{Key, Kind, Node};
+use crate::node::{Fields, Key, KeySet, Kind, Node};
 
-/// The entries that are the only record of a typed text. O(bytes of the user's texts).
-pub(super) fn typed_only<N: Node>(entries: &N) -> HashSet<usize> {
-    // Event and item of one text have no other text of the user between them.
-    let mut texts: Vec<Typed> = Vec::new();
-    let mut has_events = false;
-    // The walk ends early only if the list loses entries meanwhile.
-    drop(entries.each_item(|i, entry| {
-        let payload = object_of(entry, Key::PAYLOAD);
-        match (entry.text_of(Key::TYPE).as_deref(), payload) {
-            (Some("event_msg"), Some(event)) => {
-                if let Some(text) =
-                    typed_text(&event).and_then(|text| text.with_text(|text, _| trimmed(text)))
-                {
-                    has_events = true;
-                    texts.push(Typed { event: Some(i), parts: vec![text], is_used: false });
-                }
-            }
-            (Some("response_item"), Some(item)) => texts.extend(item_of_user(&item)),
-            (Some("compacted"), Some(payload)) => {
-                let history = array_of(&payload, Key::REPLACEMENT_HISTORY).map(|history| items(&history));
-                texts.extend(history.unwrap_or_default().iter().filter_map(item_of_user));
-            }
-            (_, None) => texts.extend(item_of_user(entry)),
-            _ => {}
-        }
-        Ok(())
-    }));
-    if has_events { unmatched(&mut texts) } else { HashSet::new() }
+/// The events that are the only record of a text.
+#[derive(Debug, Default)]
+pub(super) struct OnlyInEvents {
+    /// Entries with a text that a user typed.
+    pub(super) typed: HashSet<usize>,
+    /// Entries with an answer of Codex, or a review of its.
+    pub(super) said: HashSet<usize>,
 }
 
 /// Items before and after the event of a review, in which Codex repeats its findings.
 const ITEMS_NEAR: usize = 4;
 
-/// The events with an answer of Codex, or a review of its, that no item has the text of. O(bytes of the messages).
-pub(super) fn said_only<N: Node>(entries: &N) -> HashSet<usize> {
-    let mut events: Vec<(usize, String)> = Vec::new();
-    let mut said: HashSet<String> = HashSet::new();
+/// Finds the events with a text that no item has. O(bytes of the messages).
+pub(super) fn only_in_events<N: Node>(entries: &N) -> OnlyInEvents {
+    // Event and item of one text have no other text of the user between them.
+    let mut typed: Vec<Typed> = Vec::new();
+    let mut answers: Vec<(usize, String)> = Vec::new();
     let mut reviews: Vec<(usize, Vec<String>)> = Vec::new();
-    let mut messages: Vec<(usize, Vec<String>)> = Vec::new();
+    let mut messages: Vec<(usize, Said)> = Vec::new();
     // The walk ends early only if the list loses entries meanwhile.
     drop(entries.each_item(|i, entry| {
-        let payload = object_of(entry, Key::PAYLOAD);
-        let item = match (entry.text_of(Key::TYPE).as_deref(), &payload) {
+        let (kind, payload) = opened(entry);
+        let item = match (kind.as_deref(), &payload) {
             (Some("event_msg"), Some(event)) => {
-                let text = text_of_event(event, "agent_message");
-                events.extend(text.and_then(|text| Some((i, text.with_text(|text, _| trimmed(text))?))));
+                let text_in = |text: N| text.with_text(|text, _| trimmed(text));
+                if let Some(text) = typed_text(event).and_then(text_in) {
+                    typed.push(Typed { event: Some(i), parts: vec![text], is_used: false });
+                }
+                let answer = text_of_event(event, "agent_message").and_then(text_in);
+                answers.extend(answer.map(|text| (i, text)));
                 reviews.extend(review_in(event).map(|texts| (i, texts)));
+                return Ok(());
+            }
+            (Some("compacted"), Some(payload)) => {
+                let history = array_of(payload, Key::REPLACEMENT_HISTORY).map(|history| items(&history));
+                typed.extend(history.unwrap_or_default().iter().filter_map(|item| item_of_user(item)));
                 return Ok(());
             }
             (Some("response_item"), Some(item)) => item,
             (_, None) => entry,
             _ => return Ok(()),
         };
-        if item.get(Key::ROLE).is_some() {
-            messages.push((i, texts_of(item)));
-        }
-        if item.text_is(Key::ROLE, "assistant") {
-            said.extend(texts_of(item));
+        if let Some(role) = item.text_of(Key::ROLE) {
+            typed.extend(Some(item).filter(|_| role == "user").and_then(item_of_user));
+            messages.push((i, Said { is_answer: role == "assistant", parts: texts_of(item) }));
         }
         Ok(())
     }));
-    let is_repeated = |(at, texts): &(usize, Vec<String>)| {
-        let next = messages.partition_point(|(i, _)| i < at);
+    let said: HashSet<&str> = messages
+        .iter()
+        .filter(|(_, message)| message.is_answer)
+        .flat_map(|(_, message)| message.parts.iter().map(String::as_str))
+        .collect();
+    let is_repeated = |at: usize, texts: &[String]| {
+        let next = messages.partition_point(|(i, _)| *i < at);
         let near = &messages[next.saturating_sub(ITEMS_NEAR)..(next + ITEMS_NEAR).min(messages.len())];
-        let has = |text: &String| near.iter().any(|(_, parts)| parts.iter().any(|part| part.contains(text)));
+        let has = |text: &String| {
+            near.iter().any(|(_, message)| message.parts.iter().any(|part| part.contains(text)))
+        };
         texts.iter().all(has)
     };
-    reviews.retain(|review| !is_repeated(review));
-    let only = events.into_iter().filter(|(_, text)| !said.contains(text)).map(|(i, _)| i);
-    only.chain(reviews.into_iter().map(|(i, _)| i)).collect()
+    let answers = answers.iter().filter(|(_, text)| !said.contains(text.as_str())).map(|(i, _)| *i);
+    let reviews = reviews.iter().filter(|(i, texts)| !is_repeated(*i, texts)).map(|(i, _)| *i);
+    let said = answers.chain(reviews).collect();
+    let has_events = typed.iter().any(|text| text.event.is_some());
+    OnlyInEvents { typed: if has_events { unmatched(&mut typed) } else { HashSet::new() }, said }
+}
+
+/// The texts of an item with a role.
+struct Said {
+    is_answer: bool,
+    parts: Vec<String>,
+}
+
+static ENVELOPE: KeySet<2> = KeySet::new([Key::TYPE, Key::PAYLOAD]);
+
+/// The type of an entry, and its payload, if it is an object.
+pub(super) fn opened<N: Node>(entry: &N) -> (Option<String>, Option<N>) {
+    if entry.kind() != Kind::Object {
+        return (None, None);
+    }
+    let mut found = Fields::nothing();
+    entry.find(&ENVELOPE, &mut found);
+    let kind =
+        found.under(&ENVELOPE, Key::TYPE).and_then(|kind: &N| kind.with_text(|kind, _| kind.to_owned()));
+    let payload = found.under(&ENVELOPE, Key::PAYLOAD).filter(|payload| payload.kind() == Kind::Object);
+    (kind, payload.cloned())
 }
 
 /// The texts of a review: its explanation, and what it found.

@@ -19,13 +19,12 @@ pub(in crate::formats) fn is_session<N: Node>(value: &N) -> bool {
     value.get(Key::SESSION_ID_CAMEL).is_some() && value.get(Key::PROJECT_HASH_CAMEL).is_some()
 }
 
-/// Whether an object is a line of a log.
-pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
+/// Whether an object of this type is a line of a log.
+pub(in crate::formats) fn is_entry<N: Node>(kind: Option<&str>, value: &N) -> bool {
     if object_of(value, Key::SET).is_some() || value.get(Key::REWIND_TO).is_some() {
         return true;
     }
-    let kind = value.text_of(Key::TYPE);
-    kind.is_some_and(|kind| kind == "user" || kind == "gemini" || NOTICES.contains(&kind.as_str()))
+    kind.is_some_and(|kind| kind == "user" || kind == "gemini" || NOTICES.contains(&kind))
         && [Key::ID, Key::TIMESTAMP].iter().all(|key| value.get(*key).is_some())
         && (value.get(Key::CONTENT).is_some() || value.get(Key::TOOL_CALLS_CAMEL).is_some())
 }

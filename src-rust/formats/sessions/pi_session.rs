@@ -16,10 +16,9 @@ use crate::node::{Key, Kind, Node};
 const TYPES: &[&str] =
     &["session", "model_change", "thinking_level_change", "branch_summary", "session_info", "compaction"];
 
-/// Whether an object is an entry of a session.
-pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
-    let Some(kind) = value.text_of(Key::TYPE) else { return false };
-    TYPES.contains(&kind.as_str())
+/// Whether an object of this type is an entry of a session.
+pub(in crate::formats) fn is_entry<N: Node>(kind: &str, value: &N) -> bool {
+    TYPES.contains(&kind)
         || (kind == "message" && object_of(value, Key::MESSAGE).is_some())
         || (value.get(Key::ID).is_some() && value.get(Key::PARENT_ID_CAMEL).is_some())
 }

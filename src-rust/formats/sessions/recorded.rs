@@ -10,8 +10,6 @@
 //!
 //! Other programs mark only the place of a compaction.
 
-use std::collections::HashMap;
-
 use super::agent::Agent;
 use super::session::{Thread, array_of, items, object_of};
 use crate::node::{Key, Node};
@@ -84,7 +82,8 @@ pub fn recorded<N: Node>(agent: Agent, entries: &N, thread: &Thread<N>) -> Recor
         }
     }
     let mut noted: Vec<Compaction> = Vec::new();
-    for (i, entry) in entries.iter().enumerate().filter(|_| thread.name.is_empty()) {
+    let is_compacted = thread.name.is_empty() && !thread.compact_boundaries.is_empty();
+    for (i, entry) in entries.iter().enumerate().filter(|_| is_compacted) {
         noted.extend(compaction_of(agent, entry).map(|found| Compaction { entry: Some(i), ..found }));
     }
     let is_matched = noted.len() == thread.compact_boundaries.len();
@@ -103,13 +102,15 @@ pub fn recorded<N: Node>(agent: Agent, entries: &N, thread: &Thread<N>) -> Recor
     Recorded { usage, compactions }
 }
 
-/// The numbers of an object, by name.
-fn numbers_of<N: Node>(object: &N) -> HashMap<String, u64> {
-    let mut found = HashMap::new();
+/// The numbers from 0 on of an object under these names. O(members).
+fn numbers_of<N: Node, const COUNT: usize>(object: &N, names: [&str; COUNT]) -> [Option<u64>; COUNT] {
+    let mut found = [None; COUNT];
     let walked = object.each_member(|name, value| {
-        let mut text = String::new();
-        value.write_scalar(&mut text);
-        found.extend(text.parse().ok().map(|number: u64| (name.to_owned(), number)));
+        if let Some(place) = names.iter().position(|wanted| *wanted == name) {
+            let mut text = String::new();
+            value.write_scalar(&mut text);
+            found[place] = text.parse().ok().or(found[place]);
+        }
         Ok(())
     });
     // A key that is no string ends the walk: what was read before it counts.
@@ -121,38 +122,32 @@ fn usage_of<N: Node>(agent: Agent, entry: &N) -> Option<Usage> {
     let message = object_of(entry, Key::MESSAGE);
     let holder = message.as_ref().unwrap_or(entry);
     let key = if agent == Agent::GeminiCli { Key::TOKENS } else { Key::USAGE };
-    let numbers = numbers_of(&object_of(holder, key)?);
-    let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
+    let reported = object_of(holder, key)?;
+    let tokens = |names: [&str; 4]| numbers_of(&reported, names).map(Option::unwrap_or_default);
     let usage = match agent {
-        Agent::ClaudeCode => Usage {
-            output_tokens: number("output_tokens"),
-            cache_read_tokens: number("cache_read_input_tokens"),
-            cache_write_tokens: number("cache_creation_input_tokens"),
-            input_tokens: number("input_tokens")
-                .saturating_add(number("cache_read_input_tokens"))
-                .saturating_add(number("cache_creation_input_tokens")),
-            ..Usage::default()
-        },
-        Agent::Pi => Usage {
-            output_tokens: number("output"),
-            cache_read_tokens: number("cacheRead"),
-            cache_write_tokens: number("cacheWrite"),
-            input_tokens: number("input")
-                .saturating_add(number("cacheRead"))
-                .saturating_add(number("cacheWrite")),
-            ..Usage::default()
-        },
-        Agent::GeminiCli => Usage {
-            output_tokens: number("output").saturating_add(number("thoughts")),
-            cache_read_tokens: number("cached"),
-            input_tokens: number("input"),
-            ..Usage::default()
-        },
+        Agent::ClaudeCode => {
+            let names =
+                ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+            whole(tokens(names))
+        }
+        Agent::Pi => whole(tokens(["input", "output", "cacheRead", "cacheWrite"])),
+        Agent::GeminiCli => {
+            let [input_tokens, output, thoughts, cache_read_tokens] =
+                tokens(["input", "output", "thoughts", "cached"]);
+            let output_tokens = output.saturating_add(thoughts);
+            Usage { input_tokens, output_tokens, cache_read_tokens, ..Usage::default() }
+        }
         _ => return None,
     };
     // An aborted request has no usage.
     let is_reported = usage.input_tokens > 0;
     is_reported.then(|| Usage { model: holder.text_of(Key::MODEL), ..usage })
+}
+
+/// The usage where cached tokens are reported beside those of the input.
+fn whole([input, output_tokens, cache_read_tokens, cache_write_tokens]: [u64; 4]) -> Usage {
+    let input_tokens = input.saturating_add(cache_read_tokens).saturating_add(cache_write_tokens);
+    Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, ..Usage::default() }
 }
 
 /// The usage of a rollout: an event after the answer names the newest request.
@@ -168,35 +163,31 @@ fn codex_usage<N: Node>(entries: &[N], thread: &Thread<N>) -> Vec<Usage> {
         let event = object_of(entry, Key::PAYLOAD).filter(|event| event.text_is(Key::TYPE, "token_count"));
         let info = event.and_then(|event| object_of(&event, Key::INFO));
         let Some(last) = info.and_then(|info| object_of(&info, Key::LAST_TOKEN_USAGE)) else { continue };
-        let numbers = numbers_of(&last);
-        let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
-        let Some(message) = message.checked_sub(1).filter(|_| number("input_tokens") > 0) else { continue };
+        let [input_tokens, output_tokens, cache_read_tokens] =
+            numbers_of(&last, ["input_tokens", "output_tokens", "cached_input_tokens"])
+                .map(Option::unwrap_or_default);
+        let Some(message) = message.checked_sub(1).filter(|_| input_tokens > 0) else { continue };
         // The event is repeated if only the rate limits changed.
         usage.pop_if(|known| known.message == message);
-        usage.push(Usage {
-            message,
-            input_tokens: number("input_tokens"),
-            output_tokens: number("output_tokens"),
-            cache_read_tokens: number("cached_input_tokens"),
-            ..Usage::default()
-        });
+        usage.push(Usage { message, input_tokens, output_tokens, cache_read_tokens, ..Usage::default() });
     }
     usage
 }
 
 fn compaction_of<N: Node>(agent: Agent, entry: &N) -> Option<Compaction> {
-    let time = entry.text_of(Key::TIMESTAMP);
+    let time = || entry.text_of(Key::TIMESTAMP);
     match agent {
         Agent::ClaudeCode => {
-            let is_side = entry.is_true(Key::IS_SIDECHAIN);
-            let is_boundary = entry.text_is(Key::SUBTYPE, "compact_boundary") && !is_side;
+            let is_boundary =
+                entry.text_is(Key::SUBTYPE, "compact_boundary") && !entry.is_true(Key::IS_SIDECHAIN);
             let about = is_boundary.then(|| object_of(entry, Key::COMPACT_METADATA_CAMEL))?;
-            let numbers = about.as_ref().map(numbers_of).unwrap_or_default();
+            let numbers = about.as_ref().map(|about| numbers_of(about, ["preTokens", "postTokens"]));
+            let [tokens_before, tokens_after] = numbers.unwrap_or_default();
             Some(Compaction {
                 trigger: about.and_then(|about| about.text_of(Key::TRIGGER)),
-                time,
-                tokens_before: numbers.get("preTokens").copied(),
-                tokens_after: numbers.get("postTokens").copied(),
+                time: time(),
+                tokens_before,
+                tokens_after,
                 ..Compaction::default()
             })
         }
@@ -209,14 +200,14 @@ fn compaction_of<N: Node>(agent: Agent, entry: &N) -> Option<Compaction> {
                     |item: &N| item.text_of(Key::ENCRYPTED_CONTENT).is_some_and(|it| !it.is_empty());
                 items(&put).iter().any(|item| item.text_is(Key::TYPE, "compaction") && is_sealed(item))
             });
-            Some(Compaction { time, is_encrypted, ..Compaction::default() })
+            Some(Compaction { time: time(), is_encrypted, ..Compaction::default() })
         }
         Agent::Pi => entry.text_is(Key::TYPE, "compaction").then(|| {
-            let numbers = numbers_of(entry);
+            let [tokens_before, tokens_after] = numbers_of(entry, ["tokensBefore", "tokensAfter"]);
             Compaction {
-                time,
-                tokens_before: numbers.get("tokensBefore").copied(),
-                tokens_after: numbers.get("tokensAfter").copied(),
+                time: time(),
+                tokens_before,
+                tokens_after,
                 summary: entry.text_of(Key::SUMMARY),
                 ..Compaction::default()
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 pub use crate::json::Overlay;
-use crate::node::{Key, Kind, Node};
+use crate::node::{Fields, Key, KeySet, Kind, Node};
 
 /// A message of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,17 +142,32 @@ impl Skipped {
     }
 }
 
+/// Members that tell the kind of an entry.
+static KIND: KeySet<8> = KeySet::new([
+    Key::TYPE,
+    Key::SUBTYPE,
+    Key::PAYLOAD,
+    Key::ATTACHMENT,
+    Key::DATA,
+    Key::OPERATION,
+    Key::SET,
+    Key::REWIND_TO,
+]);
+
 /// The kind of an entry: its type, and the type of what it contains; a command is named by its key.
 pub fn kind_of<N: Node>(entry: &N) -> String {
-    let Some(mut kind) = entry.text_of(Key::TYPE) else {
-        let command = [Key::SET, Key::REWIND_TO].into_iter().find(|key| entry.get(*key).is_some());
+    let mut found = Fields::nothing();
+    entry.find(&KIND, &mut found);
+    let under = |key: Key| found.under(&KIND, key);
+    let text = |key: Key| under(key).and_then(|text: &N| text.with_text(|text, _| text.to_owned()));
+    let Some(mut kind) = text(Key::TYPE) else {
+        let command = [Key::SET, Key::REWIND_TO].into_iter().find(|key| under(*key).is_some());
         return command.map_or("untyped", |key| key.as_str()).to_owned();
     };
-    let inner = [Key::PAYLOAD, Key::ATTACHMENT, Key::DATA];
-    let detail = entry
-        .text_of(Key::SUBTYPE)
-        .or_else(|| inner.into_iter().find_map(|key| object_of(entry, key)?.text_of(Key::TYPE)))
-        .or_else(|| entry.text_of(Key::OPERATION));
+    let inner = |key: Key| under(key).filter(|inner| inner.kind() == Kind::Object)?.text_of(Key::TYPE);
+    let detail = text(Key::SUBTYPE)
+        .or_else(|| [Key::PAYLOAD, Key::ATTACHMENT, Key::DATA].into_iter().find_map(inner))
+        .or_else(|| text(Key::OPERATION));
     if let Some(detail) = detail {
         kind.push('/');
         kind.push_str(&detail);

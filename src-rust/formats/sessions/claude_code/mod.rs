@@ -17,7 +17,7 @@ pub use self::turns::{Assembled, BlockRef, Thread};
 use self::turns::{TurnBuilder, blocks_of};
 use super::session::{self, Branch, Message, Overlay, Skipped, may_hold_text, object_of};
 use crate::error::{Error, Result};
-use crate::node::{Key, Kind, Node};
+use crate::node::{Fields, Key, KeySet, Kind, Node};
 
 /// Types that only entries of Claude Code sessions have.
 const ONLY_HERE: &[&str] = &[
@@ -36,6 +36,9 @@ const ONLY_HERE: &[&str] = &[
 
 /// Types of the lines that Claude Code prints with `--output-format stream-json`, besides messages.
 const OF_STREAM: &[&str] = &["system", "result", "stream_event", "tool_progress", "rate_limit_event"];
+
+/// Members that tell an entry.
+static ENTRY: KeySet<4> = KeySet::new([Key::UUID, Key::SESSION_ID, Key::PARENT_TOOL_USE_ID, Key::MESSAGE]);
 
 /// A whole session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -231,16 +234,20 @@ fn last_text<N: Node>(content: &N) -> Option<String> {
     text.map(|text| text.trim().to_owned())
 }
 
-/// Whether an object is an entry: a message with an id of its own or of its session, or an entry about the session.
-pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
-    let Some(kind) = value.text_of(Key::TYPE) else { return false };
-    let is_text = |key: Key| value.get(key).is_some_and(|id| id.kind() == Kind::String);
-    let has_id = value.get(Key::UUID).is_some();
-    let is_of_stream = is_text(Key::SESSION_ID) || value.get(Key::PARENT_TOOL_USE_ID).is_some();
-    ONLY_HERE.contains(&kind.as_str())
-        || (has_id && matches!(kind.as_str(), "system" | "attachment"))
-        || ((has_id || is_of_stream) && object_of(value, Key::MESSAGE).is_some())
-        || (is_of_stream && OF_STREAM.contains(&kind.as_str()))
+/// Whether an object of this type is an entry: a message with an id of its own or of its session, or an entry about the session.
+pub(in crate::formats) fn is_entry<N: Node>(kind: &str, value: &N) -> bool {
+    if ONLY_HERE.contains(&kind) {
+        return true;
+    }
+    let mut found = Fields::nothing();
+    value.find(&ENTRY, &mut found);
+    let under = |key: Key| found.under(&ENTRY, key).map(Node::kind);
+    let has_id = under(Key::UUID).is_some();
+    let is_of_stream =
+        under(Key::SESSION_ID) == Some(Kind::String) || under(Key::PARENT_TOOL_USE_ID).is_some();
+    (has_id && matches!(kind, "system" | "attachment"))
+        || ((has_id || is_of_stream) && under(Key::MESSAGE) == Some(Kind::Object))
+        || (is_of_stream && OF_STREAM.contains(&kind))
 }
 
 /// Whether an object is a session of the web, with its entries under `loglines`.
