@@ -83,6 +83,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::model_all, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_lookup, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_missing, module)?)?;
+    module.add_function(wrap_pyfunction!(models::model_of_encoding, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_register, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_unregister, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 
 use super::gate::exception;
 use super::node::Text;
-use crate::count::framing::Family;
+use crate::count::framing::{Accuracy, Family};
 use crate::count::models::{self, Model};
 use crate::error::Error;
 
@@ -81,9 +81,15 @@ pub(super) fn model_register(
             let detail = format!("not one of {}", known.join(", "));
             exception(py, Error::config("unknown_family", "family", detail))
         })?),
-        (None, Some(base)) => Some(base.family),
-        (None, None) => None,
+        (None, _) => None,
     };
+    let own = encoding.as_ref().map(|Text(encoding)| models::family_of(encoding)).transpose();
+    let own = own.map_err(|error| exception(py, error))?;
+    // An encoding of OpenAI has the framing of any of its models.
+    let of_base = base
+        .as_ref()
+        .map(|base| base.family)
+        .filter(|family| own.is_none() || (own == Some(Family::Plain) && family.text().1 == Accuracy::EXACT));
     let encoding = encoding
         .map(|Text(encoding)| encoding.into())
         .or_else(|| base.as_ref().map(|base| base.encoding.clone()));
@@ -97,7 +103,7 @@ pub(super) fn model_register(
             .map(|Text(provider)| provider.into())
             .or_else(|| base.as_ref().map(|base| base.provider.clone()))
             .unwrap_or_default(),
-        family: family.unwrap_or(Family::Plain),
+        family: family.or(of_base).or(own).unwrap_or(Family::Plain),
         encoding,
         context_window: context_window.or(base.as_ref().and_then(|base| base.context_window)),
         max_output_tokens: max_output_tokens.or(base.as_ref().and_then(|base| base.max_output_tokens)),
@@ -106,6 +112,17 @@ pub(super) fn model_register(
         checked: checked.0.into(),
     };
     models::register(model).map_err(|error| exception(py, error))
+}
+
+/// The family, kind and error bound of counts with an encoding, vocabulary or tokenizer file.
+#[pyfunction]
+pub(super) fn model_of_encoding(
+    py: Python<'_>,
+    encoding: Text,
+) -> PyResult<(&'static str, &'static str, Option<f64>)> {
+    let family = models::family_of(&encoding.0).map_err(|error| exception(py, error))?;
+    let accuracy = family.text().1;
+    Ok((family.name(), accuracy.kind.name(), accuracy.error_bound()))
 }
 
 /// Removes a registered model; returns whether there was one.

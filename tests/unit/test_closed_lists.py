@@ -108,6 +108,7 @@ def test_every_provider_can_be_checked_and_repaired_for(provider: str) -> None:
 @pytest.mark.parametrize("format", _core.PROVIDER_OF_FORMAT)
 def test_a_format_is_valid_for_its_provider(format: str) -> None:
     messages = {
+        "bedrock_converse": [{"role": "user", "content": [{"text": "hello"}]}],
         "gemini": [{"role": "user", "parts": [{"text": "hello"}]}],
         "openai_responses": [{"type": "message", "role": "user", "content": "hello"}],
     }.get(format, MESSAGES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,6 +71,51 @@ def test_messages_have_an_estimate_for_the_template(file: Path, tmp_path: Path) 
     assert counts.kind == "estimated"
     assert (counts.per_message - texts).tolist() == [5, 5]
     assert counts.overhead == 3
+
+
+@pytest.mark.parametrize(
+    ("values", "family", "kinds"),
+    [
+        ({"tokenizer": "file"}, "open", ("exact", "estimated")),
+        ({"tokenizer": "file", "like": "gemini-2.5-pro"}, "open", ("exact", "estimated")),
+        ({"tokenizer": "file", "family": "chatml"}, "chatml", ("exact", "estimated")),
+        ({"encoding": "claude-3"}, "claude", ("reconstructed", "reconstructed")),
+        ({"encoding": "o200k_base"}, "plain", ("exact", "exact")),
+        ({"encoding": "cl100k_base", "like": "gpt-4o"}, "gpt-4o", ("exact", "exact")),
+    ],
+    ids=["a file", "a file like Gemini", "a file of a family", "Claude's", "OpenAI's", "OpenAI's like another"],
+)
+def test_a_registered_model_has_the_family_of_its_encoding(
+    file: Path, values: dict[str, Any], family: str, kinds: tuple[str, str]
+) -> None:
+    given = values | ({"tokenizer": file} if "tokenizer" in values else {})
+    fl.models.register("my-model", **given)
+    try:
+        counter = fl.TokenCounter.for_model("my-model")
+        counts = counter.count_messages([{"role": "user", "content": "Hello."}])
+        assert (fl.models.lookup("my-model").family, counter.kind, counts.kind) == (family, *kinds)
+        if "tokenizer" in values:
+            assert counter.count("Hello.") == fl.TokenCounter(file).count("Hello.")
+    finally:
+        fl.models.unregister("my-model")
+
+
+def test_an_encoding_given_beside_a_name_says_how_it_counts() -> None:
+    assert fl.models.lookup("claude-opus-4-8", encoding="claude-3").kind == "reconstructed"
+    assert fl.models.lookup("my-model", encoding="qwen3", context_window=9).family == "chatml"
+    with pytest.raises(ConfigError) as caught:
+        fl.models.lookup("my-model", encoding="nonsense", context_window=9)
+    assert caught.value.code == "unknown_encoding"
+
+
+def test_a_registered_name_with_an_owner_is_that_owners_alone(file: Path) -> None:
+    for owner, window in (("team-a", 1_000), ("team-b", 2_000)):
+        fl.models.register(f"{owner}/ft", tokenizer=file, context_window=window)
+    try:
+        for name, window in (("team-a/ft", 1_000), ("hosted_vllm/team-b/ft", 2_000), ("Team-A/FT", 1_000)):
+            assert fl.models.lookup(name).context_window == window
+    finally:
+        assert [fl.models.unregister(f"{owner}/ft") for owner in ("team-a", "team-b")] == [True, True]
 
 
 def test_a_model_may_be_registered_with_its_tokenizer(file: Path) -> None:

@@ -63,7 +63,34 @@ def test_added_tokens_match_as_in_the_package(normalized: bool, sides: dict[str,
     made = train(split(PATTERNS["qwen2"]), normalizer=tokenizers.normalizers.NFC())
     contents = ["<think>", "</think>", "  ", "    ", "word", "é"]
     made.add_tokens([tokenizers.AddedToken(text, normalized=normalized, **sides) for text in contents])
-    check(save(made, tmp_path), ["word words sword _word word_ wordé", " <think>  <think>\n\n x", "a<think", "e\u0301"])
+    runs = [" " * 300, f"a{' ' * 99}<think>{' ' * 98}b", "\u2003" * 40 + "word" + "\t \n" * 30]
+    more = ["word words sword _word word_ wordé", " <think>  <think>\n\n x", "a<think", "e\u0301", *runs]
+    check(save(made, tmp_path), more)
+
+
+@pytest.mark.parametrize(
+    ("added", "named"),
+    [
+        ([("  ", {"lstrip": True, "rstrip": True})], "on both sides"),
+        ([("x" * 513, {})], "more than 512 bytes"),
+        ([("x", {}), ("x", {"special": True})], "there twice"),
+    ],
+    ids=["white space that takes white space", "a long one", "one twice"],
+)
+def test_added_tokens_that_are_not_understood_are_refused(
+    added: list[tuple[str, dict[str, bool]]], named: str, tmp_path: Path
+) -> None:
+    made = json.loads(train(split(PATTERNS["qwen2"])).to_str())
+    last = max(made["model"]["vocab"].values())
+    plain = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False, "special": False}
+    made["added_tokens"] = [
+        plain | {"id": last + 1 + i, "content": content} | flags for i, (content, flags) in enumerate(added)
+    ]
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(made))
+    with pytest.raises(ConfigError, match=named) as caught:
+        fl.TokenCounter(path)
+    assert caught.value.code == "unsupported_tokenizer"
 
 
 def test_special_tokens_are_plain_text_and_hide_what_overlaps_them(tmp_path: Path) -> None:

@@ -51,8 +51,9 @@ def piece_model(folder: Path, **options: Any) -> Path:
         {"add_dummy_prefix": False},
         {"user_defined_symbols": ["<turn>", "▁▁", "▁▁▁▁", "\n\n", "\n", "<think>"], "add_dummy_prefix": False},
         {"user_defined_symbols": ["<turn>", "▁▁▁"], "control_symbols": ["<ctrl>"]},
+        {"user_defined_symbols": ["the ", "a b", "<turn>"], "add_dummy_prefix": False},
     ],
-    ids=["prefix", "no prefix", "user-defined", "user-defined with prefix"],
+    ids=["prefix", "no prefix", "user-defined", "user-defined with prefix", "user-defined with spaces"],
 )
 def test_a_sentencepiece_model_counts_like_its_package(options: dict[str, Any], tmp_path: Path) -> None:
     path = piece_model(tmp_path, **options)
@@ -211,8 +212,13 @@ def test_ranks_without_one_known_pattern_are_refused(tmp_path: Path) -> None:
     for line in ("x = normalize('NFKC', x)", "x = unicodedata.normalize(form, x)"):
         code.write_text(f"{plain}{line}\n", encoding="utf-8")
         refused("normalization")
-    code.write_text(f"{plain}def normalize(x): return x\n", encoding="utf-8")
-    fl.TokenCounter(folder)
+    code.write_text(f"{plain}from unicodedata import normalize as n\nx = n('NFC', x)\n", encoding="utf-8")
+    refused("an unknown name")
+    code.write_text(f"{plain}OLD = r'[^\\p{{L}}]+|\\p{{L}}'\n", encoding="utf-8")
+    refused("an unknown one")
+    for line in ("def normalize(x): return x", "# unicodedata.normalize('NFC', x)"):
+        code.write_text(f"{plain}{line}\n", encoding="utf-8")
+        assert fl.TokenCounter(folder).count("e\u0301") > 1
     config = folder / "tokenizer_config.json"
     config.write_text("{", encoding="utf-8")
     refused("tokenizer_config", "bad_tokenizer")
@@ -308,6 +314,64 @@ def test_a_gguf_of_a_sentencepiece_model_counts_like_its_package(tmp_path: Path)
     path.write_bytes(gguf(values))
     counter = fl.TokenCounter(path)
     assert [counter.count(text) for text in texts()] == [len(model.encode(text)) for text in texts()]
+
+
+def test_user_defined_tokens_beside_a_space_before_the_text_are_refused(tmp_path: Path) -> None:
+    """llama.cpp puts the space after each of them as well."""
+    model = sentencepiece.SentencePieceProcessor(model_file=str(piece_model(tmp_path, user_defined_symbols=["<x>"])))
+    ids = range(model.get_piece_size())
+    kinds = [6 if model.is_byte(i) else 4 if model.id_to_piece(i) == "<x>" else 1 for i in ids]
+    values = {
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.tokens": [model.id_to_piece(i) for i in ids],
+        "tokenizer.ggml.scores": [model.get_score(i) for i in ids],
+        "tokenizer.ggml.token_type": kinds,
+        "tokenizer.ggml.add_space_prefix": True,
+    }
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf(values))
+    with pytest.raises(ConfigError, match="a user defined") as caught:
+        fl.TokenCounter(path)
+    assert caught.value.code == "unsupported_tokenizer"
+
+
+def byte_level_gguf() -> tuple[bytes, Any]:
+    """A GGUF file without tensors, and the tokenizer in it."""
+    made = train(split(PATTERNS["qwen2"]))
+    content = json.loads(made.to_str())
+    tokens = sorted(content["model"]["vocab"], key=content["model"]["vocab"].__getitem__)
+    values = {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "qwen2",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.token_type": [3 if token == "<s>" else 1 for token in tokens],
+        "tokenizer.ggml.merges": [" ".join(merge) for merge in content["model"]["merges"]],
+    }
+    return gguf(values), made
+
+
+@pytest.mark.parametrize("name", ["model.gguf", "sha256-0a1b"])
+def test_the_file_of_a_whole_model_is_read_up_to_its_tensors(name: str, tmp_path: Path) -> None:
+    """Ollama's have no ending."""
+    head, made = byte_level_gguf()
+    path = tmp_path / name
+    with path.open("wb") as file:
+        file.write(head)
+        file.truncate(3 << 30)
+    counter, count = fl.TokenCounter(str(path)), reference(save(made, tmp_path))
+    assert [counter.count(text) for text in texts()] == [count(text) for text in texts()]
+
+
+def test_a_huge_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    head, _ = byte_level_gguf()
+    for content in (b"{", head[:-9]):
+        path = tmp_path / "tokenizer.json"
+        with path.open("wb") as file:
+            file.write(content)
+            file.truncate(300 << 20)
+        with pytest.raises(ConfigError) as caught:
+            fl.TokenCounter(path)
+        assert caught.value.code == "bad_tokenizer"
 
 
 def test_hostile_lengths_of_a_gguf_are_refused(tmp_path: Path) -> None:

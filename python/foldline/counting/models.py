@@ -19,7 +19,14 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from foldline._core import model_all, model_lookup, model_missing, model_register, model_unregister
+from foldline._core import (
+    model_all,
+    model_lookup,
+    model_missing,
+    model_of_encoding,
+    model_register,
+    model_unregister,
+)
 from foldline.errors import ConfigError, UnknownModelError
 from foldline.typing import CountKind
 
@@ -71,7 +78,7 @@ def lookup(model: str, *, encoding: str | None = None, context_window: int | Non
         context_window: Overrides the window.
 
     Raises:
-        ConfigError: The window is not a whole number from 1 to 2^32.
+        ConfigError: The window is not a whole number from 1 to 2^32, or the encoding is unknown.
         UnknownModelError: The model is unknown, and encoding and window are not both given.
     """
     context_window = _tokens(context_window, "context_window")
@@ -79,9 +86,11 @@ def lookup(model: str, *, encoding: str | None = None, context_window: int | Non
     if fields is None:
         if encoding is None or context_window is None:
             raise UnknownModelError("unknown model; give its encoding and context window")
-        return Model(model, "", "plain", encoding, context_window, None, "exact", None, _today())
+        family, kind, error_bound = model_of_encoding(encoding)
+        return Model(model, "", family, encoding, context_window, None, kind, error_bound, _today())
     if encoding is not None:
-        fields.update(encoding=encoding, family="plain", kind="exact", error_bound=None)
+        family, kind, error_bound = model_of_encoding(encoding)
+        fields.update(encoding=encoding, family=family, kind=kind, error_bound=error_bound)
     if context_window is not None:
         fields.update(context_window=context_window)
     return Model(**fields)
@@ -140,10 +149,11 @@ def register(
     table. ``TokenCounter.for_model`` and every function that takes a model's name use it.
 
     Args:
-        name: The name.
+        name: The name; with an owner (``team/model``), it is that owner's model alone.
         like: A known model that supplies the values not given here.
         provider: The provider.
-        family: A family of `Model.family`. Default: by the dialect of the messages.
+        family: A family of `Model.family`. Default: that of ``like`` or of the encoding; of a tokenizer file ``open``.
+            With an encoding of OpenAI alone, the dialect of the messages decides.
         encoding: Encoding or vocabulary used for counting; required without ``like`` and ``tokenizer``.
         tokenizer: A tokenizer file or a model's folder, instead of an encoding. It is read at the first count.
         context_window: Tokens of input and output together.

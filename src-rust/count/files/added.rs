@@ -3,6 +3,7 @@
 use super::problem::unsupported;
 use crate::error::Result;
 use aho_corasick::{AhoCorasick, MatchKind};
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 /// One added token.
@@ -20,6 +21,9 @@ pub(crate) struct AddedToken {
     pub(crate) is_word: bool,
 }
 
+/// Most bytes of an added token: some times those of known ones. The time to prepare the search grows with the square.
+const LONGEST: usize = 512;
+
 /// A set of added tokens that are searched together.
 pub(crate) struct AddedTokens {
     automaton: AhoCorasick,
@@ -35,6 +39,13 @@ impl AddedTokens {
     /// `unsupported_tokenizer` if the tokens are too many to search for.
     pub(crate) fn new(mut tokens: Vec<AddedToken>) -> Result<Option<AddedTokens>> {
         tokens.retain(|token| !token.content.is_empty());
+        if tokens.iter().any(|token| token.content.len() > LONGEST) {
+            return Err(unsupported("an added token of more than 512 bytes"));
+        }
+        let mut seen = FxHashSet::default();
+        if !tokens.iter().all(|token| seen.insert(&*token.content)) {
+            return Err(unsupported("an added token that is there twice"));
+        }
         if tokens.iter().all(|token| token.is_special) {
             return Ok(None);
         }
@@ -49,6 +60,8 @@ impl AddedTokens {
     /// Stops if it returns `None`.
     pub(crate) fn split(&self, text: &str, mut each: impl FnMut(Option<&str>) -> Option<()>) -> Option<()> {
         let mut done = 0;
+        // Where the last white space ends that was measured: runs of it are measured once.
+        let mut spaces_end = 0;
         for found in self.automaton.find_iter(text) {
             let Some(token) = self.tokens.get(found.pattern().as_usize()) else { continue };
             let (before, after) = (&text[..found.start()], &text[found.end()..]);
@@ -58,10 +71,14 @@ impl AddedTokens {
             }
             let (mut start, mut end) = (found.start(), found.end());
             if token.strips_left {
-                start = before.trim_end().len().max(done);
+                let open = text.get(done..start).unwrap_or_default();
+                start = done + open.trim_end().len();
             }
             if token.strips_right {
-                end += after.len() - after.trim_start().len();
+                if end >= spaces_end {
+                    spaces_end = end + after.len() - after.trim_start().len();
+                }
+                end = spaces_end;
             }
             if done < start {
                 each(Some(&text[done..start]))?;

@@ -17,6 +17,7 @@ use super::steps::{Steps, pattern_of};
 use super::tiktoken;
 use super::tokenizer::Prefix;
 use super::vocabulary::Draft;
+use crate::count::pretokenize::Pattern;
 use crate::error::{Error, Result};
 
 /// Names of the files in a model's folder, in the order in which they are looked for. `tiktoken.model` is Kimi's.
@@ -105,13 +106,19 @@ impl Configuration {
     /// `unsupported_tokenizer` without a known split pattern, or with several; `bad_tokenizer`.
     pub(super) fn tokenizer(&self, tokens: Vec<Vec<u8>>) -> Result<Draft> {
         let mut found = None;
-        // Every known pattern names a class of characters.
-        let named = self.code.iter().flat_map(|code| texts(code)).filter(|text| text.contains(r"\p{"));
-        for pattern in named.filter_map(|text| pattern_of(&text)) {
-            if found.is_some_and(|other| other != pattern) {
-                return Err(unsupported("a vocabulary of ranks with several split patterns"));
+        for list in self.code.iter().flat_map(|code| literals(code)) {
+            // Every known pattern names a class of characters; in a list, it may be in parts.
+            if !list.iter().any(|text| text.contains(r"\p{")) {
+                continue;
             }
-            found = Some(pattern);
+            let whole = [list.join("|"), list.concat()];
+            let known: Vec<Pattern> = list.iter().chain(&whole).filter_map(|text| pattern_of(text)).collect();
+            if known.is_empty() || known.iter().any(|pattern| found.is_some_and(|other| other != *pattern)) {
+                return Err(unsupported(
+                    "a vocabulary of ranks with several split patterns, or an unknown one",
+                ));
+            }
+            found = known.first().copied();
         }
         let pattern = found.ok_or_else(|| {
             unsupported(
@@ -142,7 +149,8 @@ impl Configuration {
 /// `unsupported_tokenizer` for another form, or one that the code does not name there.
 fn is_composed(code: &str) -> Result<bool> {
     let mut found = false;
-    for (at, name) in code.match_indices("normalize(") {
+    let is_comment = |at: usize| code[..at].rsplit('\n').next().is_some_and(|line| line.contains('#'));
+    for (at, name) in code.match_indices("normalize(").filter(|(at, _)| !is_comment(*at)) {
         let form = code[at + name.len()..].trim_start();
         match form.strip_prefix(['"', '\'']) {
             Some(form) if form.starts_with("NFC\"") || form.starts_with("NFC'") => found = true,
@@ -150,6 +158,11 @@ fn is_composed(code: &str) -> Result<bool> {
             None if !code[..at].ends_with("unicodedata.") => {}
             _ => return Err(unsupported("a vocabulary of ranks with another normalization than NFC")),
         }
+    }
+    // The function may have another name.
+    let is_form = |text: &String| matches!(text.as_str(), "NFC" | "NFD" | "NFKC" | "NFKD");
+    if !found && literals(code).iter().flatten().any(is_form) {
+        return Err(unsupported("a vocabulary of ranks with a normalization of an unknown name"));
     }
     Ok(found)
 }
@@ -168,9 +181,9 @@ fn read_text(path: &Path) -> Option<String> {
     if bytes.len() as u64 > MOST_BYTES { None } else { String::from_utf8(bytes).ok() }
 }
 
-/// The texts of string literals in Python code: each, and neighbours in a list joined by `|` or nothing.
-fn texts(code: &str) -> Vec<String> {
-    let mut texts = Vec::new();
+/// The texts of string literals in Python code, those of a list together.
+fn literals(code: &str) -> Vec<Vec<String>> {
+    let mut lists = Vec::new();
     let mut list: Vec<String> = Vec::new();
     let mut rest = code;
     while !rest.is_empty() {
@@ -179,28 +192,19 @@ fn texts(code: &str) -> Vec<String> {
         let prefix = before.len() - before.trim_end_matches(['r', 'R', 'b', 'B', 'u', 'U', 'f', 'F']).len();
         let (between, prefix) = before.split_at(before.len() - prefix);
         if between.contains(|c: char| !c.is_whitespace() && c != ',') {
-            join(&mut list, &mut texts);
+            lists.push(std::mem::take(&mut list));
         }
         if from.starts_with('#') {
             rest = from.find('\n').map_or("", |end| &from[end..]);
             continue;
         }
         let Some((text, behind)) = literal(from, prefix.contains(['r', 'R'])) else { break };
-        texts.push(text.clone());
         list.push(text);
         rest = behind;
     }
-    join(&mut list, &mut texts);
-    texts
-}
-
-/// Adds a list of literals as one text.
-fn join(list: &mut Vec<String>, texts: &mut Vec<String>) {
-    if list.len() > 1 {
-        texts.push(list.join("|"));
-        texts.push(list.concat());
-    }
-    list.clear();
+    lists.push(list);
+    lists.retain(|list| !list.is_empty());
+    lists
 }
 
 /// The string literal that the code begins with, and the code behind it.
@@ -246,10 +250,12 @@ B = "|".join([
 ])
 C = r'a\'b' "c"
 "####;
-        let found = texts(code);
-        for text in ["vocab", "x.model", "\\p{L}+|'s\n", r"[\p{Han}]+|\s+", r"a\'b", r"a\'bc"] {
-            assert!(found.iter().any(|each| each == text), "{text:?} in {found:?}");
+        let found = literals(code);
+        let expected: [&[&str]; 5] =
+            [&["vocab"], &["x.model"], &["\\p{L}+|'s\n"], &[r"[\p{Han}]+", r"\s+"], &[r"a\'b", "c"]];
+        for list in expected {
+            assert!(found.iter().any(|each| each == list), "{list:?} in {found:?}");
         }
-        assert_eq!(texts("a = '''never closed"), Vec::<String>::new());
+        assert_eq!(literals("a = '''never closed"), Vec::<Vec<String>>::new());
     }
 }

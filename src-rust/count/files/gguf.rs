@@ -23,7 +23,8 @@ enum Value<'a> {
     Text(&'a [u8]),
     Number(f64),
     Texts(Vec<&'a [u8]>),
-    Numbers(Vec<f64>),
+    /// Numbers of a type, as they are in the file.
+    Numbers(u32, &'a [u8]),
     Other,
 }
 
@@ -93,7 +94,7 @@ impl<'a> Reader<'a> {
                         }
                         Some(Value::Other)
                     }
-                    _ => (0..len).map(|_| self.scalar(of)).collect::<Option<_>>().map(Value::Numbers),
+                    _ => Some(Value::Numbers(of, self.take(len.checked_mul(width(of)?)?)?)),
                 }
             }
             _ => self.scalar(kind).map(Value::Number),
@@ -101,8 +102,24 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The metadata under `tokenizer.ggml.`, without that prefix.
-fn metadata(file: &[u8]) -> Option<HashMap<&str, Value<'_>>> {
+/// Bytes of a number of this type.
+fn width(kind: u32) -> Option<usize> {
+    Some(match kind {
+        0 | 1 | 7 => 1,
+        2 | 3 => 2,
+        4..=6 => 4,
+        10..=12 => 8,
+        _ => return None,
+    })
+}
+
+/// Where the metadata of a file end; `None` if they are damaged, or go on beyond these bytes.
+pub(crate) fn end_of_metadata(file: &[u8]) -> Option<usize> {
+    metadata(file).map(|(_, rest)| file.len() - rest.len())
+}
+
+/// The metadata under `tokenizer.ggml.`, without that prefix, and what follows all metadata.
+fn metadata(file: &[u8]) -> Option<(HashMap<&str, Value<'_>>, &[u8])> {
     let mut reader = Reader { rest: file.strip_prefix(MAGIC)?, is_first_version: false };
     let version = u32::from_le_bytes(reader.number()?);
     if !(1..=3).contains(&version) {
@@ -119,7 +136,7 @@ fn metadata(file: &[u8]) -> Option<HashMap<&str, Value<'_>>> {
             found.insert(name, value);
         }
     }
-    Some(found)
+    Some((found, reader.rest))
 }
 
 /// The split pattern of a value of `tokenizer.ggml.pre`, and whether a piece in the vocabulary is a token at once.
@@ -143,7 +160,7 @@ fn pattern_of(name: &str) -> Option<(Pattern, bool)> {
 /// # Errors
 /// `bad_tokenizer` for a damaged file, `unsupported_tokenizer` for a model or pattern that the engine lacks.
 pub(crate) fn read(file: &[u8]) -> Result<Draft> {
-    let found = metadata(file).ok_or_else(|| bad("the file is not a GGUF file"))?;
+    let (found, _) = metadata(file).ok_or_else(|| bad("the file is not a GGUF file"))?;
     let text = |name: &str| match found.get(name) {
         Some(Value::Text(text)) => std::str::from_utf8(text).unwrap_or_default(),
         _ => "",
@@ -157,9 +174,10 @@ pub(crate) fn read(file: &[u8]) -> Result<Draft> {
             _ => Ok(Vec::new()),
         }
     };
-    let numbers = |name: &str| match found.get(name) {
-        Some(Value::Numbers(numbers)) => numbers.as_slice(),
-        _ => &[],
+    let numbers = |name: &str| -> Vec<f64> {
+        let Some(Value::Numbers(kind, bytes)) = found.get(name) else { return Vec::new() };
+        let mut reader = Reader { rest: bytes, is_first_version: false };
+        std::iter::from_fn(|| reader.scalar(*kind)).collect()
     };
     let flag = |name: &str, default: bool| match found.get(name) {
         Some(Value::Number(number)) => *number != 0.0,
@@ -179,7 +197,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Draft> {
             }
             let pieces: Vec<Piece> = tokens
                 .iter()
-                .zip(scores)
+                .zip(&scores)
                 .enumerate()
                 .map(|(id, (text, score))| Piece {
                     text: (*text).to_owned(),
@@ -191,6 +209,10 @@ pub(crate) fn read(file: &[u8]) -> Result<Draft> {
                 return Err(unsupported("byte fallback without a token for every byte"));
             }
             let has_prefix = flag("add_space_prefix", true);
+            // llama.cpp puts a space after each of these tokens as well.
+            if has_prefix && pieces.iter().any(|piece| piece.kind == USER_DEFINED) {
+                return Err(unsupported("a space before the text beside tokens that a user defined"));
+            }
             sentencepiece::from_pieces(&pieces, if has_prefix { Prefix::Text } else { Prefix::Never })
         }
         model @ ("gpt2" | "gemma4") => {

@@ -283,6 +283,10 @@ pub(crate) fn build(
                     return Err(unsupported("byte fallback without a token for every byte"));
                 }
             }
+            let is_byte = |token: &&str| token.len() == 6 && token.starts_with("<0x") && token.ends_with('>');
+            if model.merges.iter().any(|(left, right)| is_byte(left) || is_byte(right)) {
+                return Err(unsupported("merges of the tokens of bytes"));
+            }
             let tokens = merged.iter().map(|id| named(*id));
             let base = ids.keys().copied().filter(|token| token.chars().nth(1).is_none());
             let (tokens, _, characters) = character_tokens(base, tokens)?;
@@ -309,6 +313,14 @@ impl Sets {
         let (mut raw, mut normalized) = (Vec::new(), Vec::new());
         for token in added {
             let in_normalized = token.normalized.unwrap_or(!token.special);
+            let takes_spaces = !token.special && (token.lstrip || token.rstrip);
+            let is_space = !token.content.is_empty() && token.content.trim().is_empty();
+            if is_space && !token.special && token.lstrip && token.rstrip {
+                return Err(unsupported("an added token of white space that takes more of it on both sides"));
+            }
+            if takes_spaces && in_normalized && steps.pattern.is_none() {
+                return Err(unsupported("an added token in normalized text that takes white space"));
+            }
             let mut found = AddedToken {
                 content: token.content,
                 is_special: token.special,

@@ -9,11 +9,11 @@ use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::folder::{self, Configuration};
-use super::problem::{bad, unsupported};
+use super::problem::bad;
 use super::tokenizer::Tokenizer;
 use super::vocabulary::{Draft, tables};
 use super::{cache, gguf, hf, sentencepiece, tekken, tiktoken};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Largest file that is read: five times that of the largest known vocabularies.
 const MOST_BYTES: u64 = 256 << 20;
@@ -21,12 +21,20 @@ const MOST_BYTES: u64 = 256 << 20;
 /// Tokenizers by the hash of their file. They stay until the process ends.
 static LOADED: RwLock<Option<FxHashMap<u128, &'static Tokenizer>>> = RwLock::new(None);
 
-/// Whether a counter's name is the path of a tokenizer file or a model's folder.
+/// Whether a counter's name is the path of a tokenizer file or a model's folder. Ollama's files have no ending.
 #[must_use]
 pub fn is_tokenizer_path(name: &str) -> bool {
     let is_named = |end: &str| name.ends_with(end);
     [".json", ".tiktoken", ".model", ".gguf"].into_iter().any(is_named)
-        || (name.contains(['/', '\\']) && Path::new(name).is_dir())
+        || (name.contains(['/', '\\']) && (Path::new(name).is_dir() || is_gguf(Path::new(name))))
+}
+
+/// Whether a file begins as GGUF.
+fn is_gguf(path: &Path) -> bool {
+    let mut head = [0; gguf::MAGIC.len()];
+    path.is_file()
+        && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
+        && head == gguf::MAGIC
 }
 
 /// The tokenizer of a file or of a model's folder.
@@ -39,13 +47,14 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
     let configuration = Configuration::beside(&file);
     let unreadable = |_| bad("the file cannot be read");
     let size = std::fs::metadata(&file).map_err(unreadable)?.len();
-    if size > MOST_BYTES {
-        return Err(unsupported("a file of more than 256 MB"));
-    }
-    let (hash, size) = hash_of(&file).map_err(unreadable)?;
+    let metadata = if size > MOST_BYTES { Some(gguf_metadata(&file)?) } else { None };
+    let (hash, size) = match &metadata {
+        Some(bytes) => (xxh3_128(bytes), bytes.len()),
+        None => hash_of(&file).map_err(unreadable)?,
+    };
     if size as u64 > MOST_BYTES {
         // A device has no size of its own.
-        return Err(unsupported("a file of more than 256 MB"));
+        return Err(too_large());
     }
     let hash = configuration.hash(hash);
     let known = LOADED.read().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +65,10 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
     let (hash, tokenizer) = match cache::find(hash, size) {
         Some(tokenizer) => (hash, tokenizer),
         None => {
-            let bytes = std::fs::read(&file).map_err(unreadable)?;
+            let bytes = match metadata {
+                Some(bytes) => bytes,
+                None => std::fs::read(&file).map_err(unreadable)?,
+            };
             // The file may have changed since.
             let hash = configuration.hash(xxh3_128(&bytes));
             let compiled = draft(&bytes, &configuration)?.finish()?;
@@ -66,6 +78,38 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
     };
     let mut loaded = LOADED.write().unwrap_or_else(PoisonError::into_inner);
     Ok(loaded.get_or_insert_default().entry(hash).or_insert_with(|| Box::leak(Box::new(tokenizer))))
+}
+
+fn too_large() -> Error {
+    bad("the file has more than 256 MB, and is not the GGUF file of a model")
+}
+
+/// Bytes of a model's file that are read at first: enough for the metadata of most.
+const FIRST_BYTES: u64 = 16 << 20;
+
+/// The metadata of the GGUF file of a whole model. The tensors behind them, which are nearly all of the file, are not
+/// read.
+///
+/// # Errors
+/// `bad_tokenizer` for another file, and for metadata that are damaged or more than [`MOST_BYTES`].
+fn gguf_metadata(file: &Path) -> Result<Vec<u8>> {
+    let unreadable = |_| bad("the file cannot be read");
+    let mut file = File::open(file).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    let mut most = FIRST_BYTES;
+    while most <= MOST_BYTES {
+        let before = bytes.len() as u64;
+        (&mut file).take(most - before).read_to_end(&mut bytes).map_err(unreadable)?;
+        if !bytes.starts_with(gguf::MAGIC) {
+            break;
+        }
+        if let Some(end) = gguf::end_of_metadata(&bytes) {
+            bytes.truncate(end);
+            return Ok(bytes);
+        }
+        most *= 2;
+    }
+    Err(too_large())
 }
 
 /// Bytes that are read and hashed at once: few enough to stay in the processor's caches.

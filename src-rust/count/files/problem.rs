@@ -4,7 +4,10 @@ use crate::error::Error;
 
 /// The error for a file whose tokenizer is understood by its own package, but not by the engine. `what` names the part.
 pub(crate) fn unsupported(what: &str) -> Error {
-    let detail = format!("{what} is not supported by the engine; count with engine=\"hf\" (extra hf)");
+    let detail = format!(
+        "{what} is not supported by the engine; a tokenizer.json is counted with engine=\"hf\" (extra hf), another file \
+         by a function that returns the number of its package's tokens"
+    );
     Error::config("unsupported_tokenizer", "counter", detail)
 }
 

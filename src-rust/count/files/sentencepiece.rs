@@ -86,6 +86,9 @@ pub(crate) struct Piece {
     pub(crate) kind: u64,
 }
 
+/// Most pieces: eight times those of the largest known vocabularies.
+const MOST_PIECES: usize = 2 << 20;
+
 /// Reads a `.model`.
 ///
 /// # Errors
@@ -97,6 +100,9 @@ pub(crate) fn read(file: &[u8]) -> Result<Draft> {
     let mut after_words = false;
     for field in (Fields { rest: file }) {
         match field? {
+            (1, Field::Bytes(_)) if pieces.len() == MOST_PIECES => {
+                return Err(bad("a vocabulary of more than two million pieces"));
+            }
             (1, Field::Bytes(piece)) => pieces.push(read_piece(piece)?),
             (2, Field::Bytes(trainer)) => {
                 for field in (Fields { rest: trainer }) {
@@ -136,6 +142,8 @@ pub(crate) fn read(file: &[u8]) -> Result<Draft> {
     if !byte_fallback {
         return Err(unsupported("a SentencePiece model without byte fallback"));
     }
+    // A text has a mark in the place of each space, so that these are never found.
+    pieces.retain(|piece| piece.kind != USER_DEFINED || !piece.text.contains(' '));
     from_pieces(&pieces, if dummy_prefix { Prefix::Text } else { Prefix::Never })
 }
 

@@ -80,17 +80,50 @@ static REGISTERED: RwLock<Vec<Model>> = RwLock::new(Vec::new());
 #[must_use]
 pub fn lookup(model: &str) -> Option<Model> {
     let name = name::normalized(model);
-    let best = |best: Option<Model>, candidate: &Model| {
-        let longer = best.as_ref().is_none_or(|best| candidate.name.len() > best.name.len());
-        if longer && name::matches(&name, &candidate.name, candidate.covers_versions) {
-            Some(candidate.clone())
-        } else {
-            best
-        }
-    };
+    // The best match, with its length.
+    let mut best: Option<(usize, &Model)> = None;
+    let is_longer = |len: usize, best: Option<(usize, &Model)>| best.is_none_or(|(longest, _)| len > longest);
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    let found = registered.iter().rev().fold(None, best);
-    table::MODELS.iter().chain(open_table::MODELS).fold(found, best)
+    for candidate in registered.iter().rev() {
+        let len = name::matched_registered(model, &candidate.name, candidate.covers_versions);
+        if let Some(len) = len.filter(|len| is_longer(*len, best)) {
+            best = Some((len, candidate));
+        }
+    }
+    for candidate in table::MODELS.iter().chain(open_table::MODELS) {
+        let len = candidate.name.len();
+        if is_longer(len, best) && name::matches(&name, &candidate.name, candidate.covers_versions) {
+            best = Some((len, candidate));
+        }
+    }
+    best.map(|(_, model)| model.clone())
+}
+
+/// The family of models that count with this encoding, vocabulary or tokenizer file, if none is named: for an encoding
+/// of OpenAI that of the messages' dialect.
+///
+/// # Errors
+/// `unknown_encoding`.
+pub fn family_of(encoding: &str) -> Result<Family> {
+    if let Some(generation) = Generation::from_name(encoding) {
+        return Ok(match generation {
+            Generation::V3 => Family::Claude,
+            Generation::V47 => Family::Claude47,
+            Generation::V48 => Family::Claude48,
+        });
+    }
+    if Encoding::get(encoding).is_some() {
+        return Ok(Family::Plain);
+    }
+    if Vocabulary::get(encoding).is_some() {
+        let known = open_table::MODELS.iter().find(|model| model.encoding == encoding);
+        return Ok(known.map_or(Family::Open, |model| model.family));
+    }
+    if is_tokenizer_path(encoding) {
+        return Ok(Family::Open);
+    }
+    let known = Encoding::names().join(", ");
+    Err(Error::config("unknown_encoding", "encoding", format!("not one of {known}")))
 }
 
 /// Registers a model, or replaces a registered one with the same name. It covers dated and suffixed names, like the
@@ -99,17 +132,11 @@ pub fn lookup(model: &str) -> Option<Model> {
 /// # Errors
 /// `empty_name`, `unknown_encoding`.
 pub fn register(mut model: Model) -> Result<()> {
-    let name = name::normalized(&model.name);
-    if name.is_empty() {
+    let name = name::lowered(&model.name);
+    if name.rsplit('/').next().is_none_or(str::is_empty) {
         return Err(Error::config("empty_name", "name", "must not be empty"));
     }
-    let is_file = is_tokenizer_path(&model.encoding) || Vocabulary::get(&model.encoding).is_some();
-    let is_known =
-        Encoding::get(&model.encoding).is_some() || Generation::from_name(&model.encoding).is_some();
-    if !is_file && !is_known {
-        let known = Encoding::names().join(", ");
-        return Err(Error::config("unknown_encoding", "encoding", format!("not one of {known}")));
-    }
+    family_of(&model.encoding)?;
     model.name = Cow::Owned(name);
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     registered.retain(|known| known.name != model.name);
@@ -119,7 +146,7 @@ pub fn register(mut model: Model) -> Result<()> {
 
 /// Removes the registered model with this name. Returns whether there was one.
 pub fn unregister(model: &str) -> bool {
-    let name = name::normalized(model);
+    let name = name::lowered(model);
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     let before = registered.len();
     registered.retain(|known| known.name != name);
@@ -237,7 +264,7 @@ mod tests {
             ("databricks/databricks-meta-llama-3-3-70b-instruct", Some(("llama-3.3", "llama-3"))),
             ("bedrock/moonshotai.kimi-k2-thinking", Some(("kimi-k2-thinking", "kimi-k2"))),
             ("Qwen/Qwen3-30B-A3B-Instruct-2507-FP8", Some(("qwen3-30b-a3b-instruct-2507", "qwen3"))),
-            ("zai.glm-4.7-flash", Some(("glm-4.7", "glm-4"))),
+            ("zai.glm-4.7", Some(("glm-4.7", "glm-4"))),
             ("zai-org/GLM-4.5-Air", Some(("glm-4", "glm-4"))),
             ("zai-org/GLM-5", None),
             ("cohere.command-r-08-2024", Some(("command-r", "command-r"))),
@@ -246,6 +273,12 @@ mod tests {
             ("mistralai/Mistral-Large-Instruct-2407", Some(("mistral-large-2407", "mistral-v3"))),
             ("mistralai/Mistral-Large-Instruct-2411", Some(("mistral-large-2411", "mistral-v7"))),
             ("mistralai/Pixtral-Large-Instruct-2411", Some(("pixtral-large", "mistral-v7"))),
+            ("vertex_ai/mistral-large@2407", Some(("mistral-large-2407", "mistral-v3"))),
+            ("vertex_ai/mistral-large@2411-001", Some(("mistral-large-2411", "mistral-v7"))),
+            ("ollama/mistral-large:latest", Some(("mistral-large:123b", "mistral-v7"))),
+            ("github_copilot/gpt-4-o-preview", Some(("gpt-4o", "o200k_base"))),
+            ("zai-org/GLM-4.7-Flash", Some(("glm-4.7-flash", "glm-4.7-flash"))),
+            ("qwen2.5vl:7b", Some(("qwen2.5-vl", "qwen2.5"))),
             ("mistral-large-2512", Some(("mistral-large-2512", "tekken"))),
             ("mistral.mixtral-8x7b-instruct-v0:1", Some(("mixtral-8x7b", "mistral-v1"))),
             ("phi4:14b", Some(("phi-4", "phi-4"))),
@@ -274,8 +307,13 @@ mod tests {
         register(model("gpt-4o-mine", 8)).unwrap();
         assert_eq!(lookup("gpt-4o-mine").and_then(|model| model.context_window), Some(8));
         assert_eq!(lookup("gpt-4o").and_then(|model| model.context_window), Some(128_000));
-        assert!(unregister("gpt-4o-mine") && !unregister("gpt-4o-mine"));
+        assert_eq!(lookup("gateway/x-tests/gpt-4o-mine").and_then(|model| model.context_window), Some(7));
+        assert!(unregister("gpt-4o-mine") && !unregister("gpt-4o-mine") && unregister("X-tests/gpt-4o-mine"));
         assert_eq!(lookup("gpt-4o-mine").map(|model| model.name), Some("gpt-4o".into()));
+        register(model("deepseek-r1:70b", 9)).unwrap();
+        assert_eq!(lookup("ollama/deepseek-r1:70b").and_then(|model| model.context_window), Some(9));
+        assert_eq!(lookup("llama-3.3-70b").and_then(|model| model.context_window), Some(131_072));
+        assert!(unregister("deepseek-r1:70b"));
         let bad = Model { encoding: "none".into(), ..model("x", 1) };
         assert_eq!(register(bad).unwrap_err().code, "unknown_encoding");
         assert_eq!(register(model("", 1)).unwrap_err().code, "empty_name");

@@ -46,9 +46,36 @@ const DASHED: &[&str] = &[
     "zai-",
 ];
 
-/// The name in lower case without service prefixes. Versions of Claude get a dash (`claude-sonnet-4-5`).
+/// The name in lower case, without service prefixes and as the table spells it. Versions of Claude get a dash
+/// (`claude-sonnet-4-5`).
 pub(super) fn normalized(model: &str) -> String {
-    let lower = model.trim().to_ascii_lowercase();
+    let name = plain(model);
+    open_names::spelled(&name).unwrap_or(name)
+}
+
+/// The name in lower case.
+pub(super) fn lowered(model: &str) -> String {
+    model.trim().to_ascii_lowercase()
+}
+
+/// Characters of a registered name that a name as given equals, or extends; `None` if it is another one. A name with an
+/// owner (`team/model`) is found behind those of gateways, and by its last part alone.
+pub(super) fn matched_registered(given: &str, registered: &str, covers_versions: bool) -> Option<usize> {
+    let given = lowered(given);
+    if registered.contains('/') && given.contains('/') {
+        let mut begins = std::iter::once(0).chain(given.match_indices('/').map(|(at, _)| at + 1));
+        let is_found = begins.any(|at| matches(&given[at..], registered, covers_versions));
+        return is_found.then_some(registered.len());
+    }
+    let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+    let is_found = matches(&last(&given), &last(registered), covers_versions)
+        || matches(&plain(&given), &plain(registered), covers_versions);
+    is_found.then(|| last(registered).len())
+}
+
+/// The name in lower case without service prefixes.
+fn plain(model: &str) -> String {
+    let lower = lowered(model);
     let mut name = lower.rsplit('/').next().unwrap_or_default();
     let mut is_deepseek = false;
     let is_prefix = |prefix: &str| PREFIXES.contains(&prefix);
@@ -70,9 +97,10 @@ pub(super) fn normalized(model: &str) -> String {
     if name.starts_with("claude") {
         return name.replace('.', "-");
     }
+    // Vertex writes a version behind `@`.
+    let name = &*name.replace('@', "-");
     // Bedrock's name after the provider's prefix: `r1-v1:0`, `v3.2`.
-    let name = if is_deepseek { &*format!("deepseek-{name}") } else { name };
-    open_names::spelled(name).unwrap_or_else(|| name.to_owned())
+    if is_deepseek { format!("deepseek-{name}") } else { name.to_owned() }
 }
 
 /// Whether a name equals that of a model, or extends it by a date or a suffix.

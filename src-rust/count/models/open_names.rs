@@ -22,9 +22,12 @@ const LINES: [(&str, &str); 14] = [
 ];
 
 /// Beginnings that are written in another way without a version.
-const WHOLE: [(&str, &str); 9] = [
+const WHOLE: [(&str, &str); 12] = [
     ("deepseek-chat-v", "deepseek-v"),
     ("deepseek-r1-v1", "deepseek-r1"),
+    ("gpt-4-o", "gpt-4o"),
+    ("qwen2.5vl", "qwen2.5-vl"),
+    ("mistral-large:latest", "mistral-large:123b"),
     ("mistral:latest", "mistral-7b"),
     ("mistral:", "mistral-"),
     ("mixtral:", "mixtral-"),
@@ -89,16 +92,15 @@ fn number(text: &str) -> Option<(&str, &str)> {
     (matches!(digits, 1 | 2) && !is_size).then_some((number, rest))
 }
 
-/// The base of a distillation of DeepSeek R1.
+/// The base of a distillation of DeepSeek R1: named, or known by its size. Ollama's newest is one.
 fn distilled(name: &str) -> Option<&'static str> {
-    let size = name.strip_prefix("deepseek-r1")?;
-    if size.contains("distill-llama") || size.starts_with(":70b") {
+    let rest = name.strip_prefix("deepseek-r1")?;
+    let has_size = |size: &str| rest.split([':', '-']).any(|word| word == size);
+    if rest.contains("llama") || has_size("70b") {
         Some("llama-3.3")
-    } else if size.contains("qwen3") || size.starts_with(":8b") {
+    } else if rest.contains("qwen3") || has_size("8b") || rest == ":latest" {
         Some("qwen3")
-    } else if size.contains("distill-qwen")
-        || [":1.5b", ":7b", ":14b", ":32b"].iter().any(|s| size.starts_with(s))
-    {
+    } else if rest.contains("qwen") || ["1.5b", "7b", "14b", "32b"].into_iter().any(has_size) {
         Some("qwen2.5")
     } else {
         None
@@ -156,6 +158,13 @@ mod tests {
             ("deepseek-r1:70b", Some("llama-3.3")),
             ("deepseek-r1-distill-qwen-32b", Some("qwen2.5")),
             ("deepseek-r1:671b", None),
+            ("deepseek-r1:8b-llama-distill-q4_k_m", Some("llama-3.3")),
+            ("deepseek-r1-8b", Some("qwen3")),
+            ("deepseek-r1-7b-qwen", Some("qwen2.5")),
+            ("deepseek-r1-0528-qwen3-8b", Some("qwen3")),
+            ("deepseek-r1-0528", None),
+            ("gpt-4-o-preview", Some("gpt-4o-preview")),
+            ("mistral-large:latest", Some("mistral-large:123b")),
             ("deepseek-v3.1", Some("deepseek-v3.1")),
             ("llamafile", None),
             ("o3-mini", None),

@@ -77,6 +77,7 @@ pub(super) static VOCABULARIES: &[Vocabulary] = &[
     vocabulary("phi-4", &["microsoft/phi-4"]),
     vocabulary("phi-4-mini", &["microsoft/Phi-4-mini-instruct", "microsoft/Phi-4-multimodal-instruct"]),
     vocabulary("phi-3", &["microsoft/Phi-3-mini-4k-instruct", "microsoft/Phi-3.5-mini-instruct"]),
+    vocabulary("glm-4.7-flash", &["zai-org/GLM-4.7-Flash"]),
     vocabulary("glm-4", &["zai-org/GLM-4.5", "zai-org/GLM-4.6", "THUDM/glm-4-9b-chat"]),
     Vocabulary {
         name: "kimi-k2",
@@ -105,12 +106,15 @@ impl Vocabulary {
     /// # Errors
     /// `missing_tokenizer`, which names the file and where it is looked for.
     pub(super) fn find(&self, model: &str) -> Result<PathBuf> {
-        let own = model.split_once('/').filter(|(_, name)| !name.contains('/')).map(|_| model);
+        // Gateways put their own name before that of the repository.
+        let (rest, name) = model.rsplit_once('/').unzip();
+        let owner = rest.map(|rest| rest.rsplit('/').next().unwrap_or(rest));
+        let own = owner.zip(name).map(|(owner, name)| format!("{owner}/{name}"));
         let in_folder = std::env::var_os(FOLDER).and_then(|folder| self.in_folder(Path::new(&folder)));
         let cache = hugging_face_cache();
         let cached = |repository: &str| in_cache(cache.as_deref()?, repository, self.file);
         in_folder
-            .or_else(|| own.and_then(cached))
+            .or_else(|| own.and_then(|own| cached(&own)))
             .or_else(|| self.in_folder(PACKAGED.get()?))
             .or_else(|| self.repositories.iter().find_map(|repository| cached(repository)))
             .ok_or_else(|| Error::config("missing_tokenizer", "model", self.advice()))
