@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import zlib
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ def decompressed(raw: IO[bytes], problem: OnDefect) -> Iterator[bytes]:
     """The decompressed bytes of a file, in chunks; of a corrupt archive the readable beginning."""
     head = raw.read(4)
     stream = cast(IO[bytes], _Rewound(head, raw))
+    errors: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
     if head[:2] == b"\x1f\x8b":
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=stream))
     elif head == b"\x28\xb5\x2f\xfd":
@@ -39,15 +39,11 @@ def decompressed(raw: IO[bytes], problem: OnDefect) -> Iterator[bytes]:
             problem("unsupported_compression", detail="reading zstd needs the package zstandard")
             return
         stream = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        errors += (zstandard.ZstdError,)
     elif head == b"PK\x03\x04":
         detail = "this is an archive of files: read each of them; of an Inspect log, `inspect log dump` prints JSON"
         problem("unsupported_format", detail=detail)
         return
-    errors: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
-    with contextlib.suppress(ImportError):
-        import zstandard
-
-        errors += (zstandard.ZstdError,)
     # `read` of a decompressor fills a whole chunk and loses it if the archive is truncated; `read1` does not.
     read = getattr(stream, "read1", stream.read)
     offset = 0
