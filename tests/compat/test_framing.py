@@ -20,7 +20,10 @@ from reference import claude_elements
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "usage.json").read_text(encoding="utf-8"))
 
 #: Windows for which genai-prices differs from the provider.
-DISPUTED = {"gemini-1.5-pro"}
+DISPUTED = {
+    "gemini-1.5-pro",
+    *("gpt-3.5-turbo-0301", "gpt-3.5-turbo-0613", "gpt-3.5-turbo-instruct", "gpt-35-turbo-instruct"),
+}
 
 TOOL = {"type": "function", "function": {"name": "now", "description": "The time.", "parameters": {"type": "object"}}}
 

@@ -188,7 +188,8 @@ pub(super) static MODELS: &[Model] = &[
     model(GEMINI, "gemini-2.0-flash", Some(1_048_576), Some(8_192), GEMINI_TILES),
     model(GEMINI, "gemini-2.5-flash", Some(1_048_576), Some(65_536), GEMINI_TILES),
     model(GEMINI, "gemini-2.5-pro", Some(1_048_576), Some(65_536), GEMINI_TILES),
-    model(GEMINI, "gemini-2.5-flash-image", Some(32_768), Some(32_768), GEMINI_TILES),
+    // Publishers disagree: 32,768 to a million.
+    model(GEMINI, "gemini-2.5-flash-image", None, Some(32_768), GEMINI_TILES),
     model(GEMINI, "gemini-2.5-flash-preview-tts", Some(8_192), Some(16_384), None),
     model(GEMINI, "gemini-2.5-pro-preview-tts", Some(8_192), Some(16_384), None),
     model(GEMINI, "gemini-3-pro-image", Some(65_536), Some(32_768), None),

@@ -27,7 +27,7 @@ pub(super) fn only_in_events<N: Node>(entries: &N) -> OnlyInEvents {
     let mut typed: Vec<Typed> = Vec::new();
     let mut answers: Vec<(usize, String)> = Vec::new();
     let mut reviews: Vec<(usize, Vec<String>)> = Vec::new();
-    let mut messages: Vec<(usize, Said)> = Vec::new();
+    let mut messages: Vec<(usize, ItemTexts)> = Vec::new();
     // The walk ends early only if the list loses entries meanwhile.
     drop(entries.each_item(|i, entry| {
         let (kind, payload) = opened(entry);
@@ -53,7 +53,7 @@ pub(super) fn only_in_events<N: Node>(entries: &N) -> OnlyInEvents {
         };
         if let Some(role) = item.text_of(Key::ROLE) {
             typed.extend(Some(item).filter(|_| role == "user").and_then(item_of_user));
-            messages.push((i, Said { is_answer: role == "assistant", parts: texts_of(item) }));
+            messages.push((i, ItemTexts { is_answer: role == "assistant", parts: texts_of(item) }));
         }
         Ok(())
     }));
@@ -78,7 +78,7 @@ pub(super) fn only_in_events<N: Node>(entries: &N) -> OnlyInEvents {
 }
 
 /// The texts of an item with a role.
-struct Said {
+struct ItemTexts {
     is_answer: bool,
     parts: Vec<String>,
 }
