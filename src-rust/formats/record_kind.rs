@@ -29,14 +29,14 @@ pub enum RecordKind {
     SessionDocument(Agent, &'static [Key]),
     /// A known shape that this version does not read.
     Unsupported(&'static str),
-    /// An object with a type that no reader knows: among entries of a session an entry of a newer version, else unknown.
+    /// An object with a type that no reader knows: among entries of a session one of a newer version, else unknown.
     Entry,
     /// Anything else.
     Unknown,
 }
 
-/// The keys that tell what a record is; one walk finds them.
-static TELLING: KeySet<21> = KeySet::new([
+/// The keys that decide the kind of a record; one walk finds them.
+static KIND_KEYS: KeySet<21> = KeySet::new([
     // Those that few files have.
     Key::LOGLINES,
     Key::INFO,
@@ -63,7 +63,7 @@ static TELLING: KeySet<21> = KeySet::new([
     Key::TYPE,
 ]);
 
-/// Index of the first key of [`TELLING`] that is not rare.
+/// Index of the first key of [`KIND_KEYS`] that is not rare.
 const COMMON: usize = 9;
 
 /// Paths of a conversation's messages, in lookup order.
@@ -121,18 +121,18 @@ pub fn classify<N: Node>(value: &N) -> RecordKind {
 
 fn classify_object<N: Node>(value: &N) -> RecordKind {
     let mut found = Fields::nothing();
-    value.find(&TELLING, &mut found);
+    value.find(&KIND_KEYS, &mut found);
     let is_common = found.is_empty_until(COMMON);
     let kind =
-        found.under(&TELLING, Key::TYPE).and_then(|kind: &N| kind.with_text(|kind, _| kind.to_owned()));
+        found.under(&KIND_KEYS, Key::TYPE).and_then(|kind: &N| kind.with_text(|kind, _| kind.to_owned()));
     let kind = kind.as_deref();
     if !is_common && opencode::is_stored_file(value) {
         return RecordKind::Unsupported("a file of an opencode storage folder: read the folder");
     }
     // A message is recognised whatever other members it has.
-    if found.under(&TELLING, Key::ROLE).is_some()
+    if found.under(&KIND_KEYS, Key::ROLE).is_some()
         || is_langchain(value, kind)
-        || (found.under(&TELLING, Key::MESSAGES_GO).is_some() && is_unit(value))
+        || (found.under(&KIND_KEYS, Key::MESSAGES_GO).is_some() && is_unit(value))
         || kind.is_some_and(|kind| openai_responses::is_item_of(kind, value))
         || (!is_common && sharegpt::is_message(value))
     {
@@ -141,7 +141,7 @@ fn classify_object<N: Node>(value: &N) -> RecordKind {
     if let Some(detail) = foreign::refusal_of(value) {
         return RecordKind::Unsupported(detail);
     }
-    if found.is_empty_from_but_for(0, &TELLING, Key::TYPE) {
+    if found.is_empty_from_but_for(0, &KIND_KEYS, Key::TYPE) {
         return entry(value, kind, is_common);
     }
     if let Some(session) = session_document(value, is_common) {
@@ -224,7 +224,7 @@ fn session_document<N: Node>(value: &N, is_common: bool) -> Option<RecordKind> {
         .then_some(RecordKind::SessionDocument(Agent::SweAgentSteps, &[Key::TRAJECTORY]))
 }
 
-/// A session with one of the rare keys of [`TELLING`].
+/// A session with one of the rare keys of [`KIND_KEYS`].
 fn rare_document<N: Node>(value: &N) -> Option<RecordKind> {
     if claude_code::is_document(value) {
         Some(RecordKind::SessionDocument(Agent::ClaudeCodeWeb, &[Key::LOGLINES]))

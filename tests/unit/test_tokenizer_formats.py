@@ -299,10 +299,9 @@ def test_a_gguf_of_a_byte_level_model_counts_like_its_tokenizer_json(name: str, 
     assert caught.value.code == "unsupported_tokenizer"
 
 
-def test_a_gguf_of_a_sentencepiece_model_counts_like_its_package(tmp_path: Path) -> None:
-    model = sentencepiece.SentencePieceProcessor(model_file=str(piece_model(tmp_path, control_symbols=["<ctrl>"])))
+def piece_gguf(folder: Path, model: Any, kinds: list[int]) -> Path:
+    """The GGUF file of a SentencePiece model, with a space before the text and these types of tokens."""
     ids = range(model.get_piece_size())
-    kinds = [6 if model.is_byte(i) else 3 if model.is_control(i) else 2 if model.is_unknown(i) else 1 for i in ids]
     values = {
         "tokenizer.ggml.model": "llama",
         "tokenizer.ggml.tokens": [model.id_to_piece(i) for i in ids],
@@ -310,8 +309,16 @@ def test_a_gguf_of_a_sentencepiece_model_counts_like_its_package(tmp_path: Path)
         "tokenizer.ggml.token_type": kinds,
         "tokenizer.ggml.add_space_prefix": True,
     }
-    path = tmp_path / "model.gguf"
+    path = folder / "model.gguf"
     path.write_bytes(gguf(values))
+    return path
+
+
+def test_a_gguf_of_a_sentencepiece_model_counts_like_its_package(tmp_path: Path) -> None:
+    model = sentencepiece.SentencePieceProcessor(model_file=str(piece_model(tmp_path, control_symbols=["<ctrl>"])))
+    ids = range(model.get_piece_size())
+    kinds = [6 if model.is_byte(i) else 3 if model.is_control(i) else 2 if model.is_unknown(i) else 1 for i in ids]
+    path = piece_gguf(tmp_path, model, kinds)
     counter = fl.TokenCounter(path)
     assert [counter.count(text) for text in texts()] == [len(model.encode(text)) for text in texts()]
 
@@ -321,15 +328,7 @@ def test_user_defined_tokens_beside_a_space_before_the_text_are_refused(tmp_path
     model = sentencepiece.SentencePieceProcessor(model_file=str(piece_model(tmp_path, user_defined_symbols=["<x>"])))
     ids = range(model.get_piece_size())
     kinds = [6 if model.is_byte(i) else 4 if model.id_to_piece(i) == "<x>" else 1 for i in ids]
-    values = {
-        "tokenizer.ggml.model": "llama",
-        "tokenizer.ggml.tokens": [model.id_to_piece(i) for i in ids],
-        "tokenizer.ggml.scores": [model.get_score(i) for i in ids],
-        "tokenizer.ggml.token_type": kinds,
-        "tokenizer.ggml.add_space_prefix": True,
-    }
-    path = tmp_path / "model.gguf"
-    path.write_bytes(gguf(values))
+    path = piece_gguf(tmp_path, model, kinds)
     with pytest.raises(ConfigError, match="a user defined") as caught:
         fl.TokenCounter(path)
     assert caught.value.code == "unsupported_tokenizer"

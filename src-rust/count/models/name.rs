@@ -100,7 +100,7 @@ fn plain(model: &str) -> String {
     // Vertex writes a version behind `@`.
     let name = &*name.replace('@', "-");
     // Bedrock's name after the provider's prefix: `r1-v1:0`, `v3.2`.
-    if is_deepseek { format!("deepseek-{name}") } else { name.to_owned() }
+    if is_deepseek && !name.starts_with("deepseek") { format!("deepseek-{name}") } else { name.to_owned() }
 }
 
 /// Whether a name equals that of a model, or extends it by a date or a suffix.

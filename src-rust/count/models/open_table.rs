@@ -88,7 +88,7 @@ pub(super) static MODELS: &[Model] = &[
     line(DEEPSEEK, "deepseek-v3", "deepseek-v3", Some(163_840)),
     open(DEEPSEEK, "deepseek-r1", "deepseek-v3", Some(163_840)),
     line(DEEPSEEK, "deepseek-v4", "deepseek-v4", Some(1_048_576)),
-    // The API's names for its newest model. V3 and V4 count texts alike.
+    // The API's names for its current model. The vocabularies of V3 and V4 give the same counts.
     open(DEEPSEEK, "deepseek-chat", "deepseek-v4", Some(131_072)),
     open(DEEPSEEK, "deepseek-reasoner", "deepseek-v4", Some(131_072)),
     open(GOOGLE, "gemma-2", "gemma-2", Some(8_192)),

@@ -142,7 +142,7 @@ impl Skipped {
     }
 }
 
-/// Members that tell the kind of an entry.
+/// Members that decide the kind of an entry.
 static KIND: KeySet<8> = KeySet::new([
     Key::TYPE,
     Key::SUBTYPE,

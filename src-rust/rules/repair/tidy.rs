@@ -1,5 +1,5 @@
-//! Repairs contents that are no list of blocks; members that stand for nothing: empty lists of calls, empty names, absent content; and marks for the prompt
-//! cache, of which there are too many.
+//! Repairs contents that are not a list of blocks; empty lists of calls, empty names and absent content; and marks for
+//! the prompt cache, of which there are too many.
 
 use super::Task;
 use super::actions::{CACHE_MARKS_REMOVED, CONTENT_ADDED, CONTENT_AS_LIST, EMPTY_REMOVED};

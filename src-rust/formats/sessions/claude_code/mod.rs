@@ -37,7 +37,7 @@ const ONLY_HERE: &[&str] = &[
 /// Types of the lines that Claude Code prints with `--output-format stream-json`, besides messages.
 const OF_STREAM: &[&str] = &["system", "result", "stream_event", "tool_progress", "rate_limit_event"];
 
-/// Members that tell an entry.
+/// Members by which an entry is recognised.
 static ENTRY: KeySet<4> = KeySet::new([Key::UUID, Key::SESSION_ID, Key::PARENT_TOOL_USE_ID, Key::MESSAGE]);
 
 /// A whole session.
@@ -234,7 +234,8 @@ fn last_text<N: Node>(content: &N) -> Option<String> {
     text.map(|text| text.trim().to_owned())
 }
 
-/// Whether an object of this type is an entry: a message with an id of its own or of its session, or an entry about the session.
+/// Whether an object of this type is an entry: a message with an id of its own or of its session, or an entry about the
+/// session.
 pub(in crate::formats) fn is_entry<N: Node>(kind: &str, value: &N) -> bool {
     if ONLY_HERE.contains(&kind) {
         return true;
