@@ -66,8 +66,6 @@ lint: check-format check-rust check-python ## formatting, lints, types, import r
 lint-deep: develop ## the pure crate, its documentation, and the stub of the compiled module
 	$(call say,clippy: the pure crate)
 	@cargo clippy --locked --all-targets -- -D warnings
-	$(call say,cargo check --no-default-features)
-	@cargo check --locked --no-default-features
 	$(call say,cargo doc)
 	@RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
 	$(call say,stubtest: _core.pyi tells what the compiled module has)
@@ -129,7 +127,7 @@ pytest: develop ## the Python tests
 	@$(if $(BROWSER),scripts/chromium.sh)
 	@$(if $(POSTGRES),scripts/postgres.sh) env $(if $(ENGINES),FOLDLINE_REQUIRE_ENGINES=1) \
 	    $(if $(BROWSER),FOLDLINE_REQUIRE_BROWSER=1) \
-	    $(PY) -m pytest -n $(PYTEST_WORKERS) $(PYTEST_OPTIONS)
+	    $(PY) -m pytest -n $(PYTEST_WORKERS) --dist worksteal $(PYTEST_OPTIONS)
 
 # Versions of Python: those that are found, or `make PYTHONS="…" test-pythons`.
 PYTHONS ?= $(shell for p in python3.11 python3.12 python3.13 python3.14; do command -v $$p; done)

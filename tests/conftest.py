@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from depth import DEEPER_ONLY, DEPTH, cases, grows
+from depth import DEEPER_ONLY, DEPTH, TESTS, cases, growing_names
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -83,6 +83,18 @@ def pytest_report_header() -> str:
     return f"depth: {DEPTH}{', deeper tests only' if DEEPER_ONLY else ''}; left out: {left_out}"
 
 
+def takes_more_cases(item: pytest.Item) -> bool:
+    """Whether a test takes more cases when the run is deeper, itself or by one of its fixtures."""
+    if TESTS not in item.path.parents:
+        return False
+    name = item.nodeid.split("::")[1].partition("[")[0]
+    fixtures = set(getattr(item, "fixturenames", ()))
+    inherited = (folder / "conftest.py" for folder in item.path.parents if folder.is_relative_to(TESTS))
+    return name in growing_names(item.path) or any(
+        not fixtures.isdisjoint(growing_names(file)) for file in inherited if file.is_file()
+    )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this run is not for."""
     for item in items:
@@ -94,7 +106,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         marks = {mark.name for mark in item.iter_markers()}
         if not left_out.isdisjoint(marks):
             return False
-        return not DEEPER_ONLY or not marks.isdisjoint(("deep", "service")) or grows(item.path)
+        return not DEEPER_ONLY or not marks.isdisjoint(("deep", "service")) or takes_more_cases(item)
 
     deselected = [item for item in items if not runs(item)]
     if deselected:

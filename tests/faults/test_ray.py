@@ -232,7 +232,7 @@ def test_temporary_files_of_killed_actors_are_removed(tmp_path: Path, environmen
     folder.mkdir()
     line = json.dumps({"messages": talk(1)}) + "\n"
     for name in "ab":
-        (folder / f"{name}.jsonl").write_text(line * 40_000)
+        (folder / f"{name}.jsonl").write_text(line * 10_000)
     command = [sys.executable, "-m", "foldline", "compact", str(folder), "--out", str(out), "--keep-messages", "2"]
     process = subprocess.Popen(
         [*command, "--engine", "ray", "--jobs", "2"],

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from depth import cases
 from reference.trim import Options, Trimmed, trim
 
 from .invariants import sent
@@ -105,30 +106,30 @@ def test_trim_equals_brute_force(fl: Any, sample: Sample, seed: int) -> None:
 
 
 def test_trim_equals_brute_force_seeded(fl: Any) -> None:
-    relevant = 0
-    for rng, sample, options in drawn(300, "trim"):
+    relevant, count = 0, cases("trimmed")
+    for rng, sample, options in drawn(count, "trim"):
         floor = expected(sample, 0, options).floor
         relevant += sum(holds(fl, sample, budget, options) for budget in budgets(rng, sample, floor))
-    assert relevant > 300
+    assert relevant > count
 
 
 @pytest.mark.parametrize("valid", [True, False])
 def test_what_trim_returns_is_valid_if_the_input_was(fl: Any, valid: bool) -> None:
-    relevant = 0
-    for rng, sample, options in drawn(800, f"trim-valid-{valid}", valid=valid, formats=SENT):
+    relevant, count = 0, cases("trimmed")
+    for rng, sample, options in drawn(count, f"trim-valid-{valid}", valid=valid, formats=SENT):
         if fl.validate(sample.messages, sample.provider):
             continue
         for budget in budgets(rng, sample, expected(sample, 0, options).floor):
             result = ask(fl, sample, budget, options)
             assert fl.validate(result.messages, sample.provider) == []
             relevant += result.changed
-    assert relevant > 200
+    assert relevant > count // 4
 
 
 def test_a_larger_budget_never_drops_more(fl: Any) -> None:
     """Without the newest user's pin, which a larger budget may restore at the cost of other messages."""
-    relevant = 0
-    for rng, sample, options in drawn(200, "trim-monotone"):
+    relevant, count = 0, cases("trimmed")
+    for rng, sample, options in drawn(count, "trim-monotone"):
         options = Options(False, options.start_on_user, options.whole_turns, options.clear, options.shorten)
         answers = [ask(fl, sample, budget, options) for budget in budgets(rng, sample, sample.planner.floor())]
         fits = [answer.fits for answer in answers]
@@ -136,4 +137,4 @@ def test_a_larger_budget_never_drops_more(fl: Any) -> None:
         sizes = [len(answer.dropped) for answer in answers if answer.fits]
         assert sizes == sorted(sizes, reverse=True)
         relevant += len(set(sizes)) > 1
-    assert relevant > 50
+    assert relevant > count // 4

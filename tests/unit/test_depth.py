@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from depth import TABLE
+from depth import TABLE, growing_names
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,13 +41,47 @@ def test_the_quick_tests_are_part_of_the_deep_ones() -> None:
     assert len(quick) > 1_000
     assert quick - deep == set()
     assert deep - quick != set()
-    # What CI leaves out when it goes deep, `make test` has run, and nothing that takes more cases is among it.
+    # What CI leaves out when it goes deep, `make test` has run.
     deeper = collected("deep", every, **installed, FOLDLINE_REQUIRE_SERVICES="1", FOLDLINE_DEEPER_ONLY="1")
     assert deeper <= deep
     assert deep - deeper <= quick
-    left_out = {ROOT / name.partition("::")[0] for name in deep - deeper}
-    counts = re.compile(r"\bcases\(\"|@given\(|RuleBasedStateMachine")
-    assert [str(file) for file in left_out if counts.search(file.read_text(encoding="utf-8"))] == []
+
+
+def test_what_takes_more_cases_when_the_run_is_deeper_is_found(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text(
+        "from depth import cases\n"
+        "def seeds(): return range(cases('a'))\n"
+        "def words(): return ['a']\n"
+    )  # fmt: skip
+    (tmp_path / "test_planted.py").write_text(
+        "import pytest\n"
+        "from depth import cases\n"
+        "from hypothesis import given\n"
+        "from hypothesis.stateful import RuleBasedStateMachine\n"
+        "from . import helper\n"
+        "from .helper import seeds, words\n"
+        "COUNT = cases('a')\n"
+        "class Machine(RuleBasedStateMachine): ...\n"
+        "TestMachine = Machine.TestCase\n"
+        "@pytest.fixture\n"
+        "def drawn(): return cases('a')\n"
+        "@given()\n"
+        "def test_of_hypothesis(): ...\n"
+        "def test_of_the_table(): cases('a')\n"
+        "def test_of_a_constant(): range(COUNT)\n"
+        "@pytest.mark.parametrize('number', range(COUNT))\n"
+        "def test_of_parameters(number): ...\n"
+        "def test_of_a_fixture(drawn): ...\n"
+        "def test_of_a_helper(): seeds()\n"
+        "def test_of_a_module_of_helpers(): helper.seeds()\n"
+        "def test_of_fixed_words(): words()\n"
+        "def test_of_nothing(): range(5)\n"
+    )  # fmt: skip
+    found = {name for name in growing_names(tmp_path / "test_planted.py") if name.lower().startswith("test")}
+    assert found == {
+        "TestMachine", "test_of_hypothesis", "test_of_the_table", "test_of_a_constant", "test_of_parameters",
+        "test_of_a_fixture", "test_of_a_helper", "test_of_a_module_of_helpers",
+    }  # fmt: skip
 
 
 def test_a_deeper_run_takes_at_least_as_many_cases() -> None:
