@@ -169,7 +169,7 @@ integrations: develop ## adapters with the real frameworks, each in an environme
 	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
 	@'$(PYTHON)' scripts/integrations.py $(if $(PART),--part $(PART)) $(NAMES)
 
-# Optimised lightly (the profile dev), shared with cargo test; cargo knows what has changed.
+# With the profile dev, shared with cargo test; cargo knows what has changed.
 .PHONY: develop
 develop: tools .venv ## build the extension and install it, editable, into .venv
 	$(call say,building the extension into .venv)

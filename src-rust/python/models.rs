@@ -108,6 +108,7 @@ pub(super) fn model_register(
         context_window: context_window.or(base.as_ref().and_then(|base| base.context_window)),
         max_output_tokens: max_output_tokens.or(base.as_ref().and_then(|base| base.max_output_tokens)),
         pictures: base.as_ref().and_then(|base| base.pictures),
+        accuracy: base.as_ref().filter(|_| own.is_none()).and_then(|base| base.accuracy),
         covers_versions: false,
         checked: checked.0.into(),
     };

@@ -181,6 +181,22 @@ def test_of_a_corrupt_archive_the_beginning_is_kept(tmp_path: Path) -> None:
 # Files that cannot be read
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_name_that_is_not_utf8_is_that_of_its_output(tmp_path: Path, jobs: int) -> None:
+    folder, out = tmp_path / "in", tmp_path / os.fsdecode(b"out\xff")
+    folder.mkdir()
+    anonymous = json.dumps({"messages": CHAT}).encode() + b"\n"
+    for name in (b"a\xff.jsonl", b"b.jsonl"):
+        (folder / os.fsdecode(name)).write_bytes(anonymous * 2)
+    for more in ((), ("--resume",)):
+        ran = run("compact", folder, "--out", out, "--keep-messages", 1, "--jobs", jobs, *more)
+        assert (ran.returncode, ran.stderr) == (0, b"")
+        odd, plain = (records(out / os.fsdecode(name)) for name in (b"a\xff.jsonl", b"b.jsonl"))
+        assert [record.pop("id") for record in odd] == ["a\udcff:0", "a\udcff:1"]
+        assert [record.pop("id") for record in plain] == ["b:0", "b:1"]
+        assert odd == plain
+
+
 def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
@@ -195,7 +211,9 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     ran = run("compact", folder, "--out", out)
     assert ran.returncode == 1
     told = sorted(ran.stderr.decode().splitlines())
-    assert [text.split(": ")[0].rsplit("/")[-1] for text in told] == ["dangling.jsonl", "linked", "loop.jsonl"]
+    assert [text.split(": ")[0].rsplit("/")[-1] for text in told] == [
+        *("dangling.jsonl", "linked", "loop.jsonl", "pipe.jsonl")
+    ]
     assert sorted(path.name for path in out.iterdir()) == [".foldline", "good.jsonl", "link.jsonl"]
     assert (tmp_path / "elsewhere" / "other.jsonl").read_bytes() == line("other")
 

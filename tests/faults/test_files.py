@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+import zstandard
 
 import foldline as fl
 from faults.permissions import bound_by_permissions, needs_permissions
@@ -332,6 +333,44 @@ def test_the_start_of_a_small_broken_archive_is_read(reader: Reader, lost: int) 
     assert len(ids) > 30
     assert ids == [str(i) for i in range(len(ids))]
     assert "corrupt_compression" in [each.code for each in reader.problems]
+
+
+def zstd_files() -> dict[str, tuple[bytes, set[int]]]:
+    """Files of zstd, and the lengths at which they end with a frame."""
+    talks = b"".join(talk(str(i), pad=random.Random(i).randbytes(90).hex()) for i in range(4))
+
+    def in_blocks(**options: Any) -> bytes:
+        packer = zstandard.ZstdCompressor(**options).compressobj()
+        blocks = [packer.compress(talks) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) for _ in range(3)]
+        return b"".join(blocks) + packer.flush()
+
+    plain, summed = (zstandard.ZstdCompressor(write_checksum=each).compress(talks) for each in (False, True))
+    repeated = zstandard.ZstdCompressor(write_content_size=False).compress(b" " * 10_000)
+    skippable = b"\x53\x2a\x4d\x18\x05\0\0\0other"
+    ends = [len(plain), len(plain + skippable), len(plain + skippable + summed)]
+    return {
+        "one frame": (plain, {len(plain)}),
+        "a checksum": (summed, {len(summed)}),
+        "blocks": (in_blocks(), {len(in_blocks())}),
+        "blocks and a checksum": (in_blocks(write_checksum=True), {len(in_blocks(write_checksum=True))}),
+        "a repeated byte": (repeated, {len(repeated)}),
+        "noise": (noise := zstandard.ZstdCompressor().compress(random.Random(1).randbytes(900)), {len(noise)}),
+        "frames": (plain + skippable + summed, set(ends)),
+    }
+
+
+@pytest.mark.parametrize("name", zstd_files())
+def test_a_zstd_file_that_is_cut_off_anywhere_is_a_problem(name: str) -> None:
+    data, ends = zstd_files()[name]
+
+    def codes(data: bytes) -> list[str]:
+        found: list[str] = []
+        for _ in _chunks.decompressed(io.BytesIO(data), lambda code, *_, **__: found.append(code)):
+            pass
+        return found
+
+    for length in range(5, len(data) + 1):
+        assert codes(data[:length]) == ([] if length in ends else ["corrupt_compression"]), length
 
 
 @pytest.mark.parametrize(

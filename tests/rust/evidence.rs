@@ -374,6 +374,13 @@ fn time_is_linear_in_hostile_text() {
         "- \n\n",
         "🙂",
         "*** Add File: x\n",
+        "! ",
+        "A=1 ",
+        "sudo -n ",
+        "timeout 5 ",
+        "docker exec x ",
+        "docker compose -f x ",
+        "cd x; ",
     ] {
         let text = unit.repeat(many);
         let found = anthropic(&[user(&text), assistant(&text), bash("1", &text), result("1", &text, true)]);

@@ -294,7 +294,7 @@ MODULES = {
     "stores": """
         _records _damage _tree _schema _rows _databases _locks _appending _session_file memory jsonl sql sql_async
     """,
-    "reading": "_opening _chunks _values _sessions _opencode _reader files _rows",
+    "reading": "_opening _frames _chunks _values _sessions _opencode _reader files _rows",
     "triggers": "base stats manual _stop_reasons sizes overflow",
     "folding": "redact result _finish _ask compact trim evidence",
     "strategies": """

@@ -201,6 +201,21 @@ def test_clearing_alone_calls_no_summarizer() -> None:
     assert labels(result.messages) == []
 
 
+def test_the_bytes_of_a_list_are_read_in_the_format_that_is_named() -> None:
+    messages = [user("Go."), anthropic_call(), openai_result(content="r"), user("On.")]
+    data = json.dumps(messages).encode()
+    for fold in (
+        lambda **named: fl.compact(data, fl.KeepMessages(1), **named),
+        lambda **named: fl.trim(data, 100, counter="chars/4", **named),
+        lambda **named: fl.evidence(data, **named),
+    ):
+        with pytest.raises(MessageError, match="ambiguous_format"):
+            fold()
+        fold(format="openai_chat")
+    listed, read = (fl.compact(each, fl.KeepMessages(1), format="openai_chat") for each in (messages, data))
+    assert read.messages == listed.messages
+
+
 @pytest.mark.filterwarnings("ignore:the budget cannot be met:foldline.errors.FoldlineWarning")
 def test_an_infeasible_budget_is_reported_before_any_summarizer_call() -> None:
     def never(_: Any) -> str:

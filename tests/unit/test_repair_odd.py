@@ -101,6 +101,53 @@ def test_a_call_within_an_orphaned_result_becomes_text(orphan: Dict, provider: s
     assert "path" not in json.dumps([orphan]) or "path" in json.dumps(messages)
 
 
+BLANK: Final[dict[str, tuple[list[Any], str]]] = {
+    "bedrock": (
+        [user([{"toolResult": {"toolUseId": "a", "content": [{"text": " "}, {"text": "\xa0\n"}]}}])],
+        "bedrock",
+    ),
+    "anthropic": (
+        [user([{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "\n"}]}])],
+        "anthropic",
+    ),
+    "of a server": (
+        [
+            user("q"),
+            assistant(
+                [{"type": "web_search_tool_result", "tool_use_id": "x", "content": [{"type": "text", "text": " "}]}]
+            ),
+            user("k"),
+        ],
+        "anthropic",
+    ),
+}
+
+
+@pytest.mark.parametrize(("messages", "provider"), BLANK.values(), ids=BLANK)
+def test_a_blank_text_of_an_orphan_is_no_block(messages: list[Any], provider: str) -> None:
+    (text,) = [message for message in mended(messages, provider) if "result of a tool call" in json.dumps(message)]
+    assert "\\n" not in json.dumps(text)
+
+
+@pytest.mark.parametrize("provider", ["mistral", "cohere", "openai"])
+def test_a_call_with_an_id_under_another_name_gets_one(provider: str) -> None:
+    call = {"tool_use_id": "u1", "type": "function", "function": {"name": "go", "arguments": "{}"}}
+    messages = mended([user("q"), {"role": "assistant", "content": None, "tool_calls": [call]}], provider)
+    assert messages[2].get("tool_call_id") == messages[1]["tool_calls"][0].get("id")
+
+
+MISPLACED: Final[dict[str, tuple[Dict, str]]] = {
+    "openai": ({"role": "tool", "tool_call_id": "x", "output": "KEEP"}, "openai"),
+    "responses": ({"type": "tool_search_output", "call_id": "x", "content": [{"text": "KEEP"}]}, "responses"),
+    "anthropic": (user([{"type": "tool_result", "tool_use_id": "x", "output": "KEEP"}]), "anthropic"),
+}
+
+
+@pytest.mark.parametrize(("orphan", "provider"), MISPLACED.values(), ids=MISPLACED)
+def test_an_orphan_with_its_result_in_another_place_keeps_it(orphan: Dict, provider: str) -> None:
+    assert "KEEP" in json.dumps(mended([user("q"), orphan], provider))
+
+
 def test_an_odd_item_among_calls_keeps_its_place() -> None:
     call = openai_call(id="a")["tool_calls"][0]
     messages = [user("Go."), assistant(None, tool_calls=["odd", call, 5]), openai_result(id="b")]

@@ -125,6 +125,8 @@ def _below(folder: Path, on_problem: OnProblem) -> Iterator[Path]:
                 yield file
             elif file.is_symlink():
                 report("unreadable_file", file, "a link without a target file")
+            else:
+                report("unreadable_file", file, "a pipe, socket or device")
 
 
 def transcripts(source: Source, on_problem: OnProblem) -> Iterator[StoredTranscript]:

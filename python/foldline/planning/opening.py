@@ -8,7 +8,7 @@ from typing import Any
 
 from foldline import _core
 from foldline._core import LiveSnapshot, LiveTranscript
-from foldline.errors import ConfigError
+from foldline.errors import ConfigError, MessageError
 from foldline.typing import Messages
 
 __all__ = ["checked_system", "opened"]
@@ -27,7 +27,11 @@ def opened(
     if isinstance(messages, (LiveTranscript, LiveSnapshot)):
         return messages.messages, messages
     if isinstance(messages, bytes):
-        _core.detect_format(messages)  # raises for bytes that are not a JSON array
+        try:
+            _core.detect_format(messages)  # raises for bytes that are not a JSON array
+        except MessageError as error:
+            if error.code != "ambiguous_format":  # the caller may name the format
+                raise
         listed: list[Any] = json.loads(messages)
         return listed, listed
     if not isinstance(messages, (list, tuple)):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import IO, Protocol, cast
 
 from foldline import _core
+from foldline.reading._frames import Frames
 
 __all__ = ["MAX_CHUNK_LINES", "OnDefect", "decompressed", "in_few_lines"]
 
@@ -29,6 +30,7 @@ def decompressed(raw: IO[bytes], problem: OnDefect) -> Iterator[bytes]:
     """The decompressed bytes of a file, in chunks; of a corrupt archive the readable beginning."""
     head = raw.read(4)
     stream = cast(IO[bytes], _Rewound(head, raw))
+    frames: Frames | None = None
     errors: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
     if head[:2] == b"\x1f\x8b":
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=stream))
@@ -38,7 +40,8 @@ def decompressed(raw: IO[bytes], problem: OnDefect) -> Iterator[bytes]:
         except ImportError:
             problem("unsupported_compression", detail="reading zstd needs the package zstandard")
             return
-        stream = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        frames = Frames(stream)
+        stream = zstandard.ZstdDecompressor().stream_reader(cast(IO[bytes], frames), read_across_frames=True)
         errors += (zstandard.ZstdError,)
     elif head == b"PK\x03\x04":
         detail = "this is an archive of files: read each of them; of an Inspect log, `inspect log dump` prints JSON"
@@ -54,6 +57,9 @@ def decompressed(raw: IO[bytes], problem: OnDefect) -> Iterator[bytes]:
             problem("corrupt_compression", None, offset)
             return
         if not chunk:
+            # The decompressor takes an unfinished frame for the end.
+            if frames is not None and not frames.are_whole:
+                problem("corrupt_compression", None, offset)
             return
         offset += len(chunk)
         yield from in_few_lines(chunk)

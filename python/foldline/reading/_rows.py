@@ -7,6 +7,7 @@ in their place among the rows.
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -60,7 +61,11 @@ class NamedRow:
     @property
     def record(self) -> bytes:
         """The record as one line of JSON, without the newline."""
-        return self.row.record(self.id)
+        try:
+            return self.row.record(self.id)
+        except UnicodeEncodeError:  # from the name of a file that is not UTF-8
+            record = json.loads(self.row.record("")) | {"id": self.id}
+            return json.dumps(record, separators=(",", ":")).encode()
 
 
 def read_rows(

@@ -30,7 +30,7 @@ const FOLDER: &str = "FOLDLINE_CACHE";
 const MAGIC: &[u8; 8] = b"FLTOKEN2";
 
 /// Files below this size are read as fast as an entry of the cache.
-const SHORTEST: usize = 512 << 10;
+pub(super) const SHORTEST: usize = 512 << 10;
 
 /// Largest entry that is read: some times those of the largest vocabularies.
 const MOST_BYTES: u64 = 64 << 20;
@@ -91,8 +91,13 @@ fn folder() -> Option<PathBuf> {
     }
 }
 
-fn entry_in(folder: &Path, hash: u128) -> PathBuf {
-    folder.join("tokenizers").join(format!("{hash:032x}.tables"))
+/// The place of a file in the cache, if there is one.
+pub(super) fn path(name: &str) -> Option<PathBuf> {
+    Some(folder()?.join("tokenizers").join(name))
+}
+
+fn entry(hash: u128) -> Option<PathBuf> {
+    path(&format!("{hash:032x}.tables"))
 }
 
 /// The tokenizer of a file with this hash and size, if the cache has it.
@@ -100,7 +105,7 @@ pub(crate) fn find(hash: u128, size: usize) -> Option<Tokenizer> {
     if size < SHORTEST {
         return None;
     }
-    decode(read(&entry_in(&folder()?, hash)).ok()?)
+    decode(read(&entry(hash)?).ok()?)
 }
 
 /// Reads an entry.
@@ -112,16 +117,16 @@ fn read(path: &Path) -> std::io::Result<Lines> {
 
 /// Keeps what a file with this hash and size was compiled to.
 pub(crate) fn keep(hash: u128, size: usize, compiled: &Compiled) {
-    if let Some(folder) = folder().filter(|_| size >= SHORTEST)
+    if let Some(path) = entry(hash).filter(|_| size >= SHORTEST)
         && let Some(entry) = encode(compiled)
     {
         // Without a place to write, the next process makes the tables again.
-        let _ = write(&entry_in(&folder, hash), &entry);
+        let _ = write(&path, &entry);
     }
 }
 
 /// Writes an entry under a name of its own and renames it, so that readers see a whole entry or none.
-fn write(path: &Path, entry: &[u8]) -> std::io::Result<()> {
+pub(super) fn write(path: &Path, entry: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }

@@ -10,9 +10,10 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::folder::{self, Configuration};
 use super::problem::bad;
+use super::stamps::Hashed;
 use super::tokenizer::Tokenizer;
 use super::vocabulary::{Draft, tables};
-use super::{cache, gguf, hf, sentencepiece, tekken, tiktoken};
+use super::{cache, gguf, hf, sentencepiece, stamps, tekken, tiktoken};
 use crate::error::{Error, Result};
 
 /// Largest file that is read: five times that of the largest known vocabularies.
@@ -45,17 +46,17 @@ fn is_gguf(path: &Path) -> bool {
 pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
     let file = folder::file_of(path)?;
     let configuration = Configuration::beside(&file);
-    let unreadable = |_| bad("the file cannot be read");
-    let size = std::fs::metadata(&file).map_err(unreadable)?.len();
-    let metadata = if size > MOST_BYTES { Some(gguf_metadata(&file)?) } else { None };
-    let (hash, size) = match &metadata {
-        Some(bytes) => (xxh3_128(bytes), bytes.len()),
-        None => hash_of(&file).map_err(unreadable)?,
+    let stamp = stamps::of(&file);
+    let (hash, size) = match stamp.and_then(stamps::find) {
+        Some(hashed) => hashed,
+        None => {
+            let hashed = hash_of(&file)?;
+            if let Some(stamp) = stamp {
+                stamps::keep(stamp, hashed);
+            }
+            hashed
+        }
     };
-    if size as u64 > MOST_BYTES {
-        // A device has no size of its own.
-        return Err(too_large());
-    }
     let hash = configuration.hash(hash);
     let known = LOADED.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = known.as_ref().and_then(|loaded| loaded.get(&hash)) {
@@ -65,9 +66,10 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
     let (hash, tokenizer) = match cache::find(hash, size) {
         Some(tokenizer) => (hash, tokenizer),
         None => {
-            let bytes = match metadata {
-                Some(bytes) => bytes,
-                None => std::fs::read(&file).map_err(unreadable)?,
+            let bytes = if is_large(&file)? {
+                gguf_metadata(&file)?
+            } else {
+                std::fs::read(&file).map_err(unreadable)?
             };
             // The file may have changed since.
             let hash = configuration.hash(xxh3_128(&bytes));
@@ -78,6 +80,15 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
     };
     let mut loaded = LOADED.write().unwrap_or_else(PoisonError::into_inner);
     Ok(loaded.get_or_insert_default().entry(hash).or_insert_with(|| Box::leak(Box::new(tokenizer))))
+}
+
+fn unreadable(_: std::io::Error) -> Error {
+    bad("the file cannot be read")
+}
+
+/// Whether a file can only be one of a whole model, of which the metadata count.
+fn is_large(file: &Path) -> Result<bool> {
+    Ok(std::fs::metadata(file).map_err(unreadable)?.len() > MOST_BYTES)
 }
 
 fn too_large() -> Error {
@@ -93,7 +104,6 @@ const FIRST_BYTES: u64 = 16 << 20;
 /// # Errors
 /// `bad_tokenizer` for another file, and for metadata that are damaged or more than [`MOST_BYTES`].
 fn gguf_metadata(file: &Path) -> Result<Vec<u8>> {
-    let unreadable = |_| bad("the file cannot be read");
     let mut file = File::open(file).map_err(unreadable)?;
     let mut bytes = Vec::new();
     let mut most = FIRST_BYTES;
@@ -115,20 +125,27 @@ fn gguf_metadata(file: &Path) -> Result<Vec<u8>> {
 /// Bytes that are read and hashed at once: few enough to stay in the processor's caches.
 const CHUNK: usize = 128 << 10;
 
-/// The hash of a file's content, of [`MOST_BYTES`] and one more at most, and its size. The content is not kept: if the
-/// cache has its tables, they are enough.
-fn hash_of(file: &Path) -> std::io::Result<(u128, usize)> {
-    let (mut file, mut hash, mut size) = (File::open(file)?.take(MOST_BYTES + 1), Xxh3::new(), 0);
+/// The hash of what is read of a file, and its size. The content is not kept: if the cache has its tables, they are
+/// enough.
+fn hash_of(path: &Path) -> Result<Hashed> {
+    if is_large(path)? {
+        let metadata = gguf_metadata(path)?;
+        return Ok((xxh3_128(&metadata), metadata.len()));
+    }
+    let file = File::open(path).map_err(unreadable)?;
+    let (mut file, mut hash, mut size) = (file.take(MOST_BYTES + 1), Xxh3::new(), 0);
     let mut chunk = vec![0; CHUNK];
     loop {
         match file.read(&mut chunk) {
+            // A device has no size of its own.
+            Ok(0) if size as u64 > MOST_BYTES => return Err(too_large()),
             Ok(0) => return Ok((hash.digest128(), size)),
             Ok(len) => {
                 hash.update(&chunk[..len]);
                 size += len;
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(unreadable(error)),
         }
     }
 }

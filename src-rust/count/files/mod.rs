@@ -15,6 +15,7 @@ mod merges;
 mod normalize;
 mod problem;
 mod sentencepiece;
+mod stamps;
 mod steps;
 mod tekken;
 mod tiktoken;

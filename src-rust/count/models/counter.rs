@@ -39,7 +39,7 @@ impl ModelCounter {
     /// # Errors
     /// `unknown_encoding`; `missing_tokenizer` if its tokenizer file is not found; those of [`FileCounter::open`].
     pub fn new(model: &Model, name: &str) -> Result<Self> {
-        let (mut permille, accuracy) = model.family.text();
+        let (mut permille, accuracy) = (model.family.text().0, model.accuracy());
         let encoding = if let Some(generation) = Generation::from_name(&model.encoding) {
             TextCounter::Claude(ClaudeCounter::new(generation))
         } else if let Some(file) = file_of_gemini(model, name) {

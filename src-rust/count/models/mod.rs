@@ -43,6 +43,8 @@ pub struct Model {
     pub max_output_tokens: Option<u32>,
     /// The price of pictures, if it differs from the family's.
     pub pictures: Option<PictureRule>,
+    /// Accuracy of counts of its texts, if it differs from the family's.
+    pub accuracy: Option<Accuracy>,
     /// Whether an unknown newer version (`gpt-5.9`) resolves to this model.
     pub covers_versions: bool,
     /// The date of the last check.
@@ -53,7 +55,7 @@ impl Model {
     /// Accuracy of counts of its texts.
     #[must_use]
     pub fn accuracy(&self) -> Accuracy {
-        self.family.text().1
+        self.accuracy.unwrap_or(self.family.text().1)
     }
 
     /// Whether its texts are counted by the vocabulary of a file, or may be.
@@ -227,6 +229,13 @@ mod tests {
             ("qwen/qwen-2.5-72b-instruct", Some(("qwen2.5", "qwen2.5"))),
             ("Qwen/Qwen2.5-Coder-32B-Instruct-AWQ", Some(("qwen2.5", "qwen2.5"))),
             ("qwen3.5:27b", Some(("qwen3.5", "qwen3.5"))),
+            ("dashscope/qwen3-max-2026-01-23", Some(("qwen3-max", "qwen3"))),
+            ("fireworks_ai/accounts/fireworks/models/qwen3p7-plus", Some(("qwen3.7-plus", "qwen3.5"))),
+            ("kyma/qwen-3.8-max", Some(("qwen3.8-max", "qwen3.5"))),
+            ("empiriolabs/qwen3-6-flash:variant1", Some(("qwen3.6-flash", "qwen3.5"))),
+            ("dashscope/qwen-plus-2025-09-11", Some(("qwen-plus-2025-09-11", "qwen3"))),
+            ("dashscope/qwen-max-latest", Some(("qwen-max", "qwen2.5"))),
+            ("dashscope/qwq-plus", Some(("qwen2.5-plus", "qwen2.5"))),
             ("ollama/llama3.3:70b-instruct-q4_K_M", Some(("llama-3.3", "llama-3"))),
             ("bedrock/us.meta.llama3-3-70b-instruct-v1:0", Some(("llama-3.3", "llama-3"))),
             ("meta-llama/Llama-3.1-8B-Instruct", Some(("llama-3.1", "llama-3"))),
@@ -291,6 +300,16 @@ mod tests {
             let found = lookup(written);
             let found = found.as_ref().map(|model| (&*model.name, &*model.encoding));
             assert_eq!(found, expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_model_without_a_published_vocabulary_is_estimated() {
+        for name in ["qwen3-max", "qwen3-coder-plus", "qwen-plus", "qwen3.8-flash"] {
+            assert_eq!(lookup(name).map(|model| model.accuracy()), Some(Accuracy::ESTIMATED), "{name}");
+        }
+        for name in ["qwen3:32b", "qwen3-coder:30b", "qwen3.6-27b"] {
+            assert_eq!(lookup(name).map(|model| model.accuracy()), Some(Accuracy::EXACT), "{name}");
         }
     }
 

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use super::Model;
-use crate::count::framing::Family;
+use crate::count::framing::{Accuracy, Family};
 
 const CHECKED: &str = "2026-11-27";
 
@@ -29,6 +29,7 @@ const fn entry(
         context_window,
         max_output_tokens: None,
         pictures: None,
+        accuracy: None,
         covers_versions,
         checked: Cow::Borrowed(CHECKED),
     }
@@ -41,6 +42,13 @@ const fn open(group: Group, name: &'static str, vocabulary: &'static str, window
 /// A model whose vocabulary its unknown newer versions share.
 const fn line(group: Group, name: &'static str, vocabulary: &'static str, window: Option<u32>) -> Model {
     entry(group, name, vocabulary, window, true)
+}
+
+/// A model whose weights and vocabulary are not published: counted by that of the open models of its time.
+const fn hosted(group: Group, name: &'static str, vocabulary: &'static str, window: Option<u32>) -> Model {
+    let mut model = entry(group, name, vocabulary, window, false);
+    model.accuracy = Some(Accuracy::ESTIMATED);
+    model
 }
 
 const QWEN: Group = ("alibaba", Family::ChatMl);
@@ -76,6 +84,35 @@ pub(super) static MODELS: &[Model] = &[
     open(QWEN, "qwen3-next", "qwen3", Some(262_144)),
     open(QWEN, "qwen3.5", "qwen3.5", Some(262_144)),
     open(QWEN, "qwen3.6", "qwen3.5", Some(262_144)),
+    hosted(QWEN, "qwen-max", "qwen2.5", Some(32_768)),
+    hosted(QWEN, "qwen-plus", "qwen3", Some(131_072)),
+    hosted(QWEN, "qwen-plus-2025-07-28", "qwen3", Some(1_000_000)),
+    hosted(QWEN, "qwen-plus-2025-09-11", "qwen3", Some(1_000_000)),
+    hosted(QWEN, "qwen-plus-latest", "qwen3", Some(1_000_000)),
+    hosted(QWEN, "qwen-turbo", "qwen3", Some(131_072)),
+    hosted(QWEN, "qwen-turbo-2024-11-01", "qwen2.5", Some(1_000_000)),
+    hosted(QWEN, "qwen-turbo-2025-04-28", "qwen3", Some(1_000_000)),
+    hosted(QWEN, "qwen-turbo-latest", "qwen3", Some(1_000_000)),
+    hosted(QWEN, "qwen-flash", "qwen3", Some(1_000_000)),
+    // `qwq-plus`.
+    hosted(QWEN, "qwen2.5-plus", "qwen2.5", Some(131_072)),
+    hosted(QWEN, "qwen2.5-max", "qwen2.5", Some(32_768)),
+    hosted(QWEN, "qwen3-max", "qwen3", Some(262_144)),
+    hosted(QWEN, "qwen3-coder-plus", "qwen3", Some(1_000_000)),
+    hosted(QWEN, "qwen3-coder-flash", "qwen3", Some(1_000_000)),
+    hosted(QWEN, "qwen3-vl-plus", "qwen3", Some(262_144)),
+    hosted(QWEN, "qwen3-vl-flash", "qwen3", Some(262_144)),
+    hosted(QWEN, "qwen3.5-plus", "qwen3.5", Some(1_000_000)),
+    hosted(QWEN, "qwen3.5-flash", "qwen3.5", Some(1_000_000)),
+    hosted(QWEN, "qwen3.6-max", "qwen3.5", Some(262_144)),
+    hosted(QWEN, "qwen3.6-plus", "qwen3.5", Some(1_000_000)),
+    hosted(QWEN, "qwen3.6-flash", "qwen3.5", Some(1_000_000)),
+    hosted(QWEN, "qwen3.7-max", "qwen3.5", Some(1_000_000)),
+    hosted(QWEN, "qwen3.7-plus", "qwen3.5", Some(1_000_000)),
+    hosted(QWEN, "qwen3.7-flash", "qwen3.5", Some(1_000_000)),
+    hosted(QWEN, "qwen3.8-max", "qwen3.5", Some(1_000_000)),
+    hosted(QWEN, "qwen3.8-plus", "qwen3.5", Some(1_000_000)),
+    hosted(QWEN, "qwen3.8-flash", "qwen3.5", Some(1_000_000)),
     open(META_2, "llama-2", "llama-2", Some(4_096)),
     open(META_2, "codellama", "llama-2", Some(16_384)),
     open(META, "llama-3", "llama-3", Some(8_192)),

@@ -47,6 +47,7 @@ const fn entry(
         context_window,
         max_output_tokens,
         pictures,
+        accuracy: None,
         covers_versions,
         checked: Cow::Borrowed(CHECKED),
     }

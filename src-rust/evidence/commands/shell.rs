@@ -14,6 +14,9 @@ const MAX_ACTS: usize = 24;
 /// Longest analyzed part of a command; in practice the rest is a here-document.
 const MAX_COMMAND_BYTES: usize = 256 << 10;
 
+/// Longest path of a folder; no system has a longer one.
+const MAX_PATH_BYTES: usize = 4096;
+
 /// The analysis of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::evidence) struct ShellCommand {
@@ -93,6 +96,9 @@ pub(in crate::evidence) fn analyse_in(line: &str, folder: &str) -> ShellCommand 
             && first.text == "cd"
         {
             directory = if target.is_dynamic { String::new() } else { joined(&directory, &target.text) };
+            if directory.len() > MAX_PATH_BYTES {
+                directory.clear();
+            }
         }
         let writes = effects[before..].iter().any(|(action, _)| action.is_change());
         if acts.len() < MAX_ACTS {

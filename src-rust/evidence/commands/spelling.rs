@@ -78,11 +78,13 @@ pub(super) fn is_script_runner(program: &str) -> bool {
     TARGETS.contains(&program)
 }
 
-/// The words from the program on, in one spelling. Empty for an assignment alone.
+/// Most wrappers and assignments that are taken off a command. Each costs time in proportion to the words behind it.
+const MAX_WRAPPERS: usize = 64;
+
+/// The words from the program on, in one spelling. Empty for an assignment alone. O(words).
 pub(super) fn plain_words(words: &[Word]) -> Vec<&str> {
     let mut rest: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-    // Each step removes words, so this ends.
-    loop {
+    for _ in 0..MAX_WRAPPERS {
         let Some(&first) = rest.first() else { return rest };
         let name = base(first);
         let is_assignment = first.split_once('=').is_some_and(|(key, _)| {
@@ -125,6 +127,7 @@ pub(super) fn plain_words(words: &[Word]) -> Vec<&str> {
             return rest;
         }
     }
+    rest
 }
 
 fn base(word: &str) -> &str {
@@ -149,14 +152,13 @@ fn spelled(name: &str) -> &str {
 
 /// Drops options at the front, and the values of those that take one.
 fn drop_options(rest: &mut Vec<&str>, with_values: usize) {
-    while let Some(first) = rest.first().filter(|word| word.starts_with('-')) {
+    let mut end = 0;
+    while let Some(option) = rest.get(end).filter(|word| word.starts_with('-')) {
         let has_value =
-            with_values > 0 && matches!(*first, "-n" | "--with" | "-p" | "--python" | "--extra" | "--group");
-        rest.remove(0);
-        if has_value && !rest.is_empty() {
-            rest.remove(0);
-        }
+            with_values > 0 && matches!(*option, "-n" | "--with" | "-p" | "--python" | "--extra" | "--group");
+        end += 1 + usize::from(has_value);
     }
+    rest.drain(..end.min(rest.len()));
 }
 
 /// Where the program begins that `docker compose exec web …` runs.
@@ -169,12 +171,13 @@ fn inner_of_compose(rest: &[&str]) -> Option<usize> {
 
 /// `docker compose -f x up -d` as one program with its subcommand first.
 fn compose(rest: Vec<&str>) -> Vec<&str> {
-    let mut words = rest;
-    while words.len() > 2 && words[1].starts_with('-') {
+    let (mut words, mut end) = (rest, 1);
+    while end + 1 < words.len() && words[end].starts_with('-') {
         let takes_value =
-            matches!(words[1], "-f" | "--file" | "-p" | "--project-name" | "--profile" | "--env-file");
-        words.drain(1..if takes_value { 3.min(words.len()) } else { 2 });
+            matches!(words[end], "-f" | "--file" | "-p" | "--project-name" | "--profile" | "--env-file");
+        end += 1 + usize::from(takes_value);
     }
+    words.drain(1..end.min(words.len()));
     words
 }
 

@@ -61,19 +61,18 @@ pub struct Recorded {
     pub compactions: Vec<Compaction>,
 }
 
-/// What the entries recorded about a thread. O(entries).
+/// What the entries recorded about a thread. O(its messages), and O(entries) for a thread with compactions or of Codex.
 #[must_use]
-pub fn recorded<N: Node>(agent: Agent, entries: &N, thread: &Thread<N>) -> Recorded {
+pub fn recorded<N: Node>(agent: Agent, entries: &[N], thread: &Thread<N>) -> Recorded {
     let agent = match agent {
         Agent::ClaudeCodeWeb => Agent::ClaudeCode,
         Agent::GeminiCliLog => Agent::GeminiCli,
         other => other,
     };
-    let entries = items(entries);
     let sources = |message: usize| thread.messages.get(message).map_or(&[][..], |it| it.sources.as_slice());
     let mut usage = Vec::new();
     if agent == Agent::Codex {
-        usage = codex_usage(&entries, thread);
+        usage = codex_usage(entries, thread);
     } else {
         for message in 0..thread.messages.len() {
             // An answer in several entries repeats its usage; the last one is complete.
@@ -90,11 +89,11 @@ pub fn recorded<N: Node>(agent: Agent, entries: &N, thread: &Thread<N>) -> Recor
     let mut compactions = Vec::new();
     for (number, &before) in thread.compact_boundaries.iter().enumerate() {
         let next = sources(before).iter().min().copied().unwrap_or(usize::MAX);
-        let nearest = || noted.iter().rev().find(|it| it.entry.is_some_and(|entry| entry <= next));
+        let nearest = || noted[..noted.partition_point(|it| it.entry <= Some(next))].last();
         let found = if is_matched { noted.get(number) } else { nearest() };
         let mut found = Compaction { before, ..found.cloned().unwrap_or_default() };
         if found.tokens_before.is_none() {
-            let last = usage.iter().rev().find(|usage: &&Usage| usage.message < before);
+            let last = usage[..usage.partition_point(|usage| usage.message < before)].last();
             found.tokens_before = last.map(|usage| usage.input_tokens.saturating_add(usage.output_tokens));
         }
         compactions.push(found);
@@ -224,7 +223,7 @@ mod tests {
     fn read(agent: Agent, entries: &str) -> Recorded {
         with_document(format!("[{entries}]").as_bytes(), |node| {
             let session = agent.assemble(&node).unwrap();
-            recorded(agent, &node, &session.threads[0])
+            recorded(agent, &items(&node), &session.threads[0])
         })
         .unwrap()
     }

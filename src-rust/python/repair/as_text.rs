@@ -106,15 +106,23 @@ impl<'py> MessageBuilder<'_, 'py> {
             }
             Provider::OpenAiResponses => {
                 let output = field(found, "output")?;
-                (if output.is_some() { output } else { field(found, "tools")? }, None)
+                let output = if output.is_some() { output } else { field(found, "tools")? };
+                let output = if output.is_some() { output } else { field(found, "content")? };
+                (output.or_else(|| odd_result(found)), None)
             }
             Provider::Bedrock => match field(found, "toolResult")?.filter(is_dict) {
-                // Without content it is what stands in its place.
-                Some(result) if field(&result, "content")?.is_none() => (self.odd_result(&result), None),
-                Some(result) => (field(&result, "content")?, None),
+                Some(result) => (field(&result, "content")?.or_else(|| odd_result(&result)), None),
                 None => (Some(found.clone()), None),
             },
-            _ => (field(found, "content")?, None),
+            Provider::OpenAiChat | Provider::Anthropic => {
+                // An empty text may be one that was added.
+                let content = field(found, "content")?;
+                let is_empty = match &content {
+                    Some(content) => is_text(content) && content.len()? == 0,
+                    None => true,
+                };
+                (if is_empty { odd_result(found).or(content) } else { content }, None)
+            }
         };
         // The result of a server tool stays in the assistant's message, which holds no media.
         let takes_media = match self.provider {
@@ -137,13 +145,6 @@ impl<'py> MessageBuilder<'_, 'py> {
             }
         }
         Ok(())
-    }
-
-    /// A result of Bedrock with members that it does not have.
-    fn odd_result(&self, result: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-        let members = PyNode::of(result.clone()).members().unwrap_or_default();
-        let is_known = |key: &str| matches!(key, "toolUseId" | "status" | "type" | "content");
-        members.iter().any(|(key, _)| !is_known(key)).then(|| result.clone())
     }
 
     /// The text of a Gemini response: its only member if that is a text, otherwise all of it. Without a response it is
@@ -186,7 +187,12 @@ impl<'py> MessageBuilder<'_, 'py> {
             return Ok(());
         }
         pieces.push(Piece::Text(note));
+        // These refuse a text block without a word.
+        let takes_blank = !matches!(self.provider, Provider::Anthropic | Provider::Bedrock);
         for block in items(&content)? {
+            if !takes_blank && is_blank(&block)? {
+                continue;
+            }
             let is_bare = |block: &Bound<'py, PyAny>| {
                 self.provider == Provider::OpenAiResponses
                     || PyNode::of(block.clone()).get_some(Key::TYPE).is_none()
@@ -237,6 +243,34 @@ impl<'py> MessageBuilder<'_, 'py> {
 fn is_served(block: &Bound<'_, PyAny>) -> PyResult<bool> {
     let result = field(block, "toolResult")?.filter(is_dict);
     result.map_or(Ok(false), |result| Ok(field(&result, "type")?.is_some()))
+}
+
+/// Whether a block is a text without a word.
+fn is_blank(block: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let text = if is_text(block) { Some(block.clone()) } else { field(block, "text")?.filter(is_text) };
+    let is_blank = |text| PyNode::of(text).with_text(|text, _| text.trim().is_empty()) == Some(true);
+    Ok(text.filter(|_| is_text(block) || has_text_type(block)).is_some_and(is_blank))
+}
+
+/// A result without content, if it has members whose place is not known: what it returned may stand there.
+fn odd_result<'py>(result: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    const KNOWN: [&str; 13] = [
+        "role",
+        "type",
+        "id",
+        "call_id",
+        "tool_call_id",
+        "tool_call_ids",
+        "tool_use_id",
+        "toolUseId",
+        "name",
+        "status",
+        "is_error",
+        "cache_control",
+        "content",
+    ];
+    let members = PyNode::of(result.clone()).members().unwrap_or_default();
+    members.iter().any(|(key, _)| !KNOWN.contains(&key.as_str())).then(|| result.clone())
 }
 
 /// Whether a block is a text by its type, or has no type and nothing but a text.

@@ -173,7 +173,9 @@ impl<'py> MessageBuilder<'_, 'py> {
                             }
                         }
                     }
-                    _ => {
+                    // A call in `tool_calls`, whatever other ids it has.
+                    Provider::OpenAiChat => copy.set_item("id", id)?,
+                    Provider::Anthropic | Provider::OpenAiResponses => {
                         let is_result = PyNode::of(found.clone()).get(Key::TOOL_USE_ID).is_some()
                             || type_is(&found, "tool_result");
                         copy.set_item(if is_result { "tool_use_id" } else { "id" }, id)?;
