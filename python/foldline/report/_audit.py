@@ -208,7 +208,15 @@ def _audited(transcript: StoredTranscript, counter: TokenCounter | str | Callabl
     known = counter_of(transcript) if counter is None else as_counter(counter)
     prepared = _core.prepare(transcript.messages, known, tools=None, format=transcript.format)
     calls: list[dict[str, Any]] = json.loads(_core.calls(prepared))
-    folds = [_fold(transcript, prepared, calls, step) for step in steps_of(transcript, prepared)]
+    session = _Session(
+        transcript=transcript,
+        prepared=prepared,
+        calls=calls,
+        outline=texts_of(prepared),
+        tokens=prepared.per_message.tolist(),
+        index_of={number: index for index, number in enumerate(prepared.numbers()) if number is not None},
+    )
+    folds = [_fold(session, step) for step in steps_of(transcript, prepared)]
     if not folds:
         folds = own_folds(transcript, prepared)
     program = "foldline" if is_own(transcript) else str(transcript.meta.get("session_format", transcript.format))
@@ -224,12 +232,30 @@ def counter_of(transcript: StoredTranscript) -> TokenCounter:
         return TokenCounter("o200k_base")
 
 
-def _fold(
-    transcript: StoredTranscript, prepared: LiveSnapshot, calls: Sequence[dict[str, Any]], step: Step
-) -> FoldAudit:
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A transcript with what every fold of it is checked against.
+
+    Attributes:
+        transcript: The transcript.
+        prepared: Its messages.
+        calls: Its calls.
+        outline: The text of each message.
+        tokens: The tokens of each message.
+        index_of: The index of each message by its number in facts.
+    """
+
+    transcript: StoredTranscript
+    prepared: LiveSnapshot
+    calls: Sequence[dict[str, Any]]
+    outline: Sequence[str]
+    tokens: Sequence[int]
+    index_of: dict[int, int]
+
+
+def _fold(session: _Session, step: Step) -> FoldAudit:
+    transcript, prepared, outline, tokens = session.transcript, session.prepared, session.outline, session.tokens
     compaction, counter = step.compaction, prepared.counter
-    outline = texts_of(prepared)
-    tokens: list[int] = prepared.per_message.tolist()
     new = _core.prepare(step.new, counter, tools=None, format=transcript.format)
     of_summary = [*step.written, *texts_of(new), *(outline[i] for i in step.summaries)]
     text = "\n\n".join([*of_summary, *(outline[i] for i in step.stayed)])
@@ -245,8 +271,8 @@ def _fold(
     findings: tuple[Finding, ...] = ()
     if unreadable is None:
         evidence = json.loads(prepared.evidence(replaced).to_json())
-        index_of = {number: index for index, number in enumerate(prepared.numbers()) if number is not None}
-        found = [_lost(code, checked, evidence, calls, step.since, index_of) for code in CODES]
+        calls = session.calls
+        found = [_lost(code, checked, evidence, calls, step.since, session.index_of) for code in CODES]
         found += [_pins(step, calls, outline, text), *_rereads(calls, set(replaced), step.since)]
         findings = in_order(each for each in found if each is not None)
     sources = transcript.meta.get("sources")
