@@ -210,10 +210,9 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     os.mkfifo(folder / "pipe.jsonl")
     ran = run("compact", folder, "--out", out)
     assert ran.returncode == 1
-    told = sorted(ran.stderr.decode().splitlines())
-    assert [text.split(": ")[0].rsplit("/")[-1] for text in told] == [
-        *("dangling.jsonl", "linked", "loop.jsonl", "pipe.jsonl")
-    ]
+    problems = sorted(ran.stderr.decode().splitlines())
+    names = [text.split(": ")[0].rsplit("/")[-1] for text in problems]
+    assert names == ["dangling.jsonl", "linked", "loop.jsonl", "pipe.jsonl"]
     assert sorted(path.name for path in out.iterdir()) == [".foldline", "good.jsonl", "link.jsonl"]
     assert (tmp_path / "elsewhere" / "other.jsonl").read_bytes() == line("other")
 

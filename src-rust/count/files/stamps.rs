@@ -1,7 +1,7 @@
 //! The hash of a file that was hashed before, by what its file system says of it: a file that is the same is not read
 //! again, neither in this process nor in the next.
 //!
-//! A stamp is made of device, inode, size, and the times of the last write and the last change. Every write sets the time
+//! A stamp hashes device, inode, size, and the times of the last write and the last change. Every write sets the time
 //! of change, and no call sets it back. A file that was changed in the last seconds has no stamp: where times are coarse,
 //! a second write could have the same one. Nor has a file on a system without inodes: it is hashed each time.
 
