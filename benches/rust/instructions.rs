@@ -28,9 +28,11 @@ use foldline::count::counter::{Counter as _, Counts, count_transcript};
 use foldline::count::estimate::formula::Heuristic;
 use foldline::count::messages::read::count_json;
 use foldline::evidence::{extract, mend, render};
-use foldline::formats::sessions::claude_code;
+use foldline::formats::sessions::session::items;
+use foldline::formats::sessions::{Agent, claude_code, recorded};
 use foldline::formats::{Format, read_messages};
 use foldline::json::{Tape, with_document};
+use foldline::node::Node;
 use foldline::plan::{Keep, PlanOptions, Planned, plan};
 use foldline::rules::{Pins, analyze};
 use foldline::transcript::Transcript;
@@ -45,6 +47,8 @@ const SHORT_TEXTS: usize = 100;
 const HOSTILE: usize = 65_536;
 /// Bytes of each text of which evidence is extracted, for the case `n`.
 const EVIDENCE: usize = 24_000;
+/// Sub-agents in one file, for the case `n`.
+const SUB_AGENTS: usize = 2_000;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
@@ -109,6 +113,8 @@ const CASES: &[Case] = &[
                 as u64
         })
     }),
+    ("read/sub-agents n", || sub_agents(1)),
+    ("read/sub-agents 2n", || sub_agents(2)),
     ("plan/keep tokens", || planning(Keep::Tokens(20_000))),
     ("plan/fit tokens", || planning(Keep::Fit(20_000))),
     ("extract/prose n", || evidence(&prose(), 1)),
@@ -196,6 +202,27 @@ fn short(encoding: &str, text: String) -> Work {
         text.as_bytes().chunks(SHORT).map(|b| String::from_utf8_lossy(b).into_owned()).collect();
     let texts = texts[..SHORT_TEXTS].to_vec();
     Box::new(move || texts.iter().map(|text| encoding.count(black_box(text)) as u64).sum())
+}
+
+/// A session of Claude Code with many sub-agents.
+fn sub_agents(times: usize) -> Work {
+    let entry = |i| {
+        serde_json::json!({
+            "type": "user", "sessionId": "s", "isSidechain": true, "uuid": format!("u{i}"), "agentId": format!("a{i}"),
+            "message": {"role": "user", "content": "Go."},
+        })
+    };
+    let entries: Vec<Value> = (0..times * SUB_AGENTS).map(entry).collect();
+    let entries = serde_json::to_vec(&entries).unwrap();
+    Box::new(move || with_document(&entries, |node| recorded_messages(&node)).unwrap() as u64)
+}
+
+/// Messages of all conversations, and the messages whose tokens the agent recorded.
+fn recorded_messages<N: Node>(entries: &N) -> usize {
+    let all = items(entries);
+    let session = Agent::ClaudeCode.assemble(entries).unwrap();
+    let usage = |thread| recorded(Agent::ClaudeCode, &all, thread).usage.len();
+    session.threads.iter().map(|thread| thread.messages.len() + usage(thread)).sum()
 }
 
 fn planning(keep: Keep) -> Work {

@@ -6,13 +6,12 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
-import timeit
 from typing import Any
 
 import pytest
 
 import foldline as fl
+from foldline.compactor import _outcomes
 from foldline.compactor.events import AttemptEnded
 from foldline.integrations._codec import Codec, Dicts
 from foldline.integrations._folder import Folder
@@ -151,10 +150,15 @@ def test_the_price_is_known_where_the_package_and_the_model_are() -> None:
     assert 0.5 < ended[0].cost_usd < 50
 
 
-def test_nobody_watching_costs_under_a_microsecond() -> None:
-    subscribers = compactor()._subscribers
-    seconds = timeit.repeat(lambda: subscribers.is_watched, timer=time.process_time, number=10_000, repeat=5)
-    assert min(seconds) / 10_000 < 1e-6
+def test_an_attempt_that_nobody_watches_is_not_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    described: list[Any] = []
+    monkeypatch.setattr(_outcomes, "attempt_of", lambda *parts: described.append(parts))
+    each = compactor(lambda messages: "Steps were done.")
+    assert each.prepare(history(9), session="s").event is not None
+    assert described == []
+    each.watch(lambda attempt: None)
+    each.prepare(history(20), session="s")
+    assert len(described) == 1
 
 
 # --- The shared part of adapters ----------------------------------------------------------------------

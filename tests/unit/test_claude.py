@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
+from collections.abc import Callable
 from typing import Final
 
 import pytest
@@ -11,6 +11,7 @@ from tests.reference import claude
 
 import foldline as fl
 from depth import cases
+from growth import MOST_GROWTH, growth
 
 MODELS: Final = {
     "claude-3": ("claude-3-haiku", "claude-sonnet-4-5", "anthropic/claude-opus-4.6", "claude-opus-4@20250514"),
@@ -123,15 +124,11 @@ def test_time_is_linear(unit: str) -> None:
     counter = COUNTERS["claude-3"]
     counter.count(unit * 100)
 
-    def seconds(times: int) -> float:
-        best = 9.0
-        for _ in range(3):
-            began = time.process_time()
-            counter.count(unit * times)
-            best = min(best, time.process_time() - began)
-        return best
+    def of(times: int) -> Callable[[], object]:
+        text = unit * times
+        return lambda: counter.count(text)
 
-    assert seconds(80_000) < 10 * max(seconds(20_000), 0.0005)
+    assert growth(of, 1_250) < MOST_GROWTH
 
 
 def test_batches_and_threads_count_the_same() -> None:

@@ -1,7 +1,6 @@
 """A stranger's text costs linear time: every regular expression of the package, and every check of an answer.
 
-Each is run on texts that grow 64-fold. A linear one takes about 64 times as long, a quadratic one 4,096 times; the
-limit lies between them, far from both.
+Each is run on texts that grow 64-fold, see `tests/growth.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,13 +25,12 @@ from foldline.summarizers._prompt.prompts import filled
 from foldline.summarizers._remote.failures import of_status, wait_asked_for
 from foldline.summarizers._sanitize import neutralized
 from foldline.typing import Completion
+from growth import MOST_GROWTH, growth
 
 PACKAGE = Path(fl.__file__).parent
 
-SMALL, FACTOR = 100, 64
-#: Shorter times are not compared: they are those of the call, not of the text.
-LEAST_S = 2e-6
-MOST_GROWTH = 1_024
+#: Pieces of the smaller text.
+SMALL = 100
 
 #: Heads, repeated pieces and ends of the texts. Every text is a head, many pieces, and an end.
 PIECES = (
@@ -96,22 +93,12 @@ EXPRESSIONS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
 BOUNDED = {"summarizers._checks:_REFUSALS": _checks.is_refusal}
 
 
-def growth(work: Callable[[str], object], head: str, piece: str, end: str) -> float:
-    """How much more processor time a text of 64 times as many pieces takes; the least of three tries."""
-
-    def seconds(count: int) -> float:
+def growth_of_text(work: Callable[[str], object], head: str, piece: str, end: str) -> float:
+    def of(count: int) -> Callable[[], object]:
         text = head + piece * count + end
-        started = time.thread_time()
-        work(text)
-        return max(time.thread_time() - started, LEAST_S)
+        return lambda: work(text)
 
-    least = float("inf")
-    for _ in range(3):
-        small = max(seconds(SMALL), seconds(SMALL))
-        least = min(least, seconds(SMALL * FACTOR) / small)
-        if least < MOST_GROWTH / 8:
-            break
-    return least
+    return growth(of, SMALL)
 
 
 def texts(more: dict[str, tuple[str, ...]] | None = None) -> Iterator[tuple[str, str, str]]:
@@ -122,7 +109,11 @@ def texts(more: dict[str, tuple[str, ...]] | None = None) -> Iterator[tuple[str,
 
 def assert_linear(work: Callable[[str], object], more: dict[str, tuple[str, ...]] | None = None) -> None:
     for head, piece, end in texts(more):
-        assert growth(work, head, piece, end) < MOST_GROWTH, (head, piece, end)
+        assert growth_of_text(work, head, piece, end) < MOST_GROWTH, (head, piece, end)
+
+
+def test_quadratic_work_exceeds_the_limit() -> None:
+    assert growth(lambda size: lambda: [sum(range(size)) for _ in range(size)], SMALL) > MOST_GROWTH
 
 
 # --- Every expression -----------------------------------------------------------------------------------

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
 
 import foldline as fl
+from growth import MOST_GROWTH, growth
 
 from .samples import Dict, anthropic_call, anthropic_result, assistant, openai_call, openai_result, user
 
@@ -235,22 +235,13 @@ FAMILIES: Final = (
 )
 
 
-def seconds(family: Callable[[int], tuple[list[Any], str]], count: int, options: Dict) -> float:
-    """The shortest of three repairs."""
-    messages, provider = family(count)
-    found = []
-    for _ in range(3):
-        start = time.process_time()
-        repaired = fl.repair(messages, provider, **options)
-        found.append(time.process_time() - start)
-        assert repaired.problems == []
-    return min(found)
-
-
 @pytest.mark.parametrize("options", [{}, {"open_calls": "remove"}], ids=["answered", "removed"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_repair_takes_linear_time(family: Callable[[int], tuple[list[Any], str]], options: Dict) -> None:
-    """Four times the pairs take at most ten times as long: a quadratic pass would take sixteen times."""
-    few, many = (seconds(family, count, options) for count in (4_000, 16_000))
-    assert many < max(10 * few, 0.25)
-    assert many < 3.0
+    def of(count: int) -> Callable[[], object]:
+        messages, provider = family(count)
+        return lambda: fl.repair(messages, provider, **options)
+
+    messages, provider = family(16_000)
+    assert fl.repair(messages, provider, **options).problems == []
+    assert growth(of, 250) < MOST_GROWTH
