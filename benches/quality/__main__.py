@@ -1,8 +1,8 @@
 """The content of summaries: ``make bench-quality``, or ``benches/quality [--only NAMES] [--seeds FIRST-LAST]``.
 
-Four measures, all offline and without a model: files that a summary names, the planted statements of
-compaction-conformance-kit, the side constraints of COMPINT, and the size of folds. Results are printed and written to
-out/quality.
+Five measures, all offline and without a model: files that a summary names, the planted statements of
+compaction-conformance-kit, the side constraints of COMPINT, the size of folds, and errors called open or resolved
+against the judgement of readers. Results are printed and written to out/quality.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COMPINT = (("sessions", 16_000), ("sessions", 48_000), ("dialogues", 4_000))
 def main() -> int:
     """Run, print, write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", default="files,kit,compint,growth", help="measures, separated by commas")
+    parser.add_argument("--only", default="files,kit,compint,growth,errors", help="measures, separated by commas")
     parser.add_argument("--seeds", default=SEEDS, help="first and last seed of the kit's sessions")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "quality", help="folder of the results")
     args = parser.parse_args()
@@ -51,7 +51,24 @@ def _measure(name: str, shared: Path, seeds: range) -> list[dict[str, Any]]:
         return _compint(shared)
     if name == "growth":
         return _growth(shared)
-    sys.exit(f"there is no measure {name!r}: files, kit, compint, growth")
+    if name == "errors":
+        return _errors(shared)
+    sys.exit(f"there is no measure {name!r}: files, kit, compint, growth, errors")
+
+
+def _errors(shared: Path) -> list[dict[str, Any]]:
+    import errors
+
+    rows = errors.measure(shared)
+    print("\nErrors of recorded sessions, read as far as each sixth, against the judgement of readers")
+    print("| state | lines | readers agree | not judged |")
+    print("|---|---|---|---|")
+    for row in rows:
+        print(f"| {row.state} | {row.lines} | {row.agreed} | {row.not_judged} |")
+    for row in rows:
+        for line, verdict, reason in row.others:
+            print(f"- called {row.state}, judged {verdict}: {line}\n  {reason}")
+    return [dataclasses.asdict(row) for row in rows]
 
 
 def _files(shared: Path) -> list[dict[str, Any]]:

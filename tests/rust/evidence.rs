@@ -149,6 +149,64 @@ fn a_session_gives_its_facts() {
     assert_eq!(found.last_state.map(|state| state.message), Some(20));
 }
 
+/// Subjects and texts of the errors of calls that come one after the other, and whether each is resolved.
+fn errors_of(calls: &[(&str, &str, &str, bool)]) -> Vec<(String, String, bool)> {
+    let mut messages = vec![user("Go.")];
+    for (number, (tool, input, text, is_error)) in calls.iter().enumerate() {
+        let id = number.to_string();
+        messages.extend([call(&id, tool, input), result(&id, text, *is_error)]);
+    }
+    let errors = anthropic(&messages).errors.into_iter();
+    errors.map(|error| (error.subject, error.text, error.is_resolved)).collect()
+}
+
+#[test]
+fn a_look_at_what_is_not_there_is_no_error() {
+    let read = ("Read", r#"{"file_path":"/r/a.py"}"#, "File does not exist.", true);
+    assert!(errors_of(&[read, ("get_user", r#"{"id":"7"}"#, "Error: user not found", false)]).is_empty());
+}
+
+#[test]
+fn another_failed_look_is_open_until_its_tool_succeeds() {
+    let refused =
+        ("Read", r#"{"file_path":"/r/a.py"}"#, "File content (90000 tokens) exceeds the maximum", true);
+    let is_resolved = |calls: &[(&str, &str, &str, bool)]| errors_of(calls)[0].2;
+    let other = ("Grep", r#"{"pattern":"x"}"#, "a.py:1", false);
+    assert!(!is_resolved(&[refused, other]));
+    assert!(is_resolved(&[refused, other, ("Read", r#"{"file_path":"/r/a.py","limit":9}"#, "x = 1", false)]));
+}
+
+#[test]
+fn a_tool_that_does_not_exist_is_open_until_another_succeeds() {
+    let unknown = ("list_files", "{}", "Unknown tool name: 'list_files'. Available tools: 'get_file'", true);
+    let failed = ("get_file", "{}", "Error: timeout", true);
+    assert_eq!(errors_of(&[unknown, failed]).iter().map(|error| error.2).collect::<Vec<_>>(), [false, false]);
+    let found = errors_of(&[unknown, failed, ("get_file", "{}", "done", false)]);
+    assert_eq!(found.iter().map(|error| error.2).collect::<Vec<_>>(), [true, true]);
+}
+
+#[test]
+fn a_newer_failure_of_a_command_takes_the_place_of_the_older() {
+    let run = |text| ("Bash", r#"{"command":"cargo test"}"#, text, true);
+    let found = errors_of(&[
+        run("error[E0425]: cannot find value `a`\nExit code 101"),
+        run("test b ... FAILED\nExit code 101"),
+    ]);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].1.contains("FAILED") && !found[0].2, "{found:?}");
+}
+
+#[test]
+fn an_error_that_ends_with_a_colon_goes_on_with_what_is_wrong() {
+    let defects = "1 validation error:\n```json\n[\n  {\n    \"type\": \"extra_forbidden\",\n    \"msg\": \"Extra inputs are not permitted\",\n    \"input\": 1\n  }\n]\n```";
+    let found = errors_of(&[
+        ("book", r#"{"id":"7"}"#, defects, true),
+        ("send", r#"{"to":"b"}"#, "Rejected:\n\nthe box is full", true),
+    ]);
+    let texts: Vec<_> = found.iter().map(|error| error.1.as_str()).collect();
+    assert_eq!(texts, ["1 validation error: Extra inputs are not permitted", "Rejected: the box is full"]);
+}
+
 #[test]
 fn only_the_given_messages_are_read() {
     let transcript = read(&format!("[{}]", session().join(",")), Format::Anthropic);

@@ -114,6 +114,15 @@ def test_what_is_no_session_is_a_problem(foldline: Foldline, tmp_path: Path, dat
     assert path.read_bytes() == data
 
 
+def test_an_empty_session_is_a_problem(foldline: Foldline, tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(b"")
+    answer = foldline("restore", path)
+    assert answer.code == 1
+    assert "no_transcript" in answer.err
+    assert json.loads(answer.out)["messages"] == []
+
+
 def test_wrong_usage_is_2(foldline: Foldline, session: Path, tmp_path: Path) -> None:
     before = session.read_bytes()
     assert foldline("restore").code == 2

@@ -1,4 +1,4 @@
-"""The judge of benches/quality, which decides which files a summary names; needs no library."""
+"""benches/quality: the judge of named files, and the errors that readers judged."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def judging() -> Any:
-    spec = importlib.util.spec_from_file_location("quality_judging", ROOT / "benches" / "quality" / "judging.py")
+def load(name: str) -> Any:
+    file = ROOT / "benches" / "quality" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"quality_{name}", file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def judging() -> Any:
+    return load("judging")
 
 
 PATHS = ("/r/src/cli.rs", "/r/src/mod.rs", "/r/tests/mod.rs")
@@ -44,3 +49,11 @@ def test_a_file_is_named_by_its_distinguishing_part(judging: Any, text: str, nam
 def test_a_constraint_is_kept_verbatim(judging: Any) -> None:
     assert judging.holds_verbatim("## Constraints\n- For now:  reply in\nbullet points.", "Reply in bullet points.")
     assert not judging.holds_verbatim("Reply in points.", "Reply in bullet points.")
+
+
+def test_readers_agree_on_open_and_resolved_errors(shared: Path) -> None:
+    rows = {row.state: row for row in load("errors").measure(shared.parent)}
+    assert rows["open"].agreed >= 70
+    assert rows["open"].others == ()
+    assert rows["resolved"].agreed >= 74
+    assert len(rows["resolved"].others) <= 4

@@ -76,6 +76,28 @@ def test_only_the_empty_part_next_to_a_response_with_media_is_removed() -> None:
     assert actions == [(2, "empty_removed")]
 
 
+def test_server_calls_that_a_moved_response_had_parted_get_their_own_ids() -> None:
+    def search(key: str) -> list[dict[str, Any]]:
+        kind = {"id": key, "toolType": "GOOGLE_SEARCH_WEB"}
+        return [{"toolCall": {**kind, "args": {}}}, {"toolResponse": {**kind, "response": {}}}]
+
+    messages = [
+        turn("user", {"text": "u"}),
+        turn("model", call("f")),
+        turn("user", {"text": "more"}),
+        turn("model", *search("a")),
+        turn("user", response("f", {"result": "1"})),
+        turn("model", *search("a")),
+    ]
+    new, actions = repair(messages, "gemini")
+    assert new[2:] == [
+        turn("user", response("f", {"result": "1"})),
+        turn("user", {"text": "more"}),
+        turn("model", *search("a"), *search("a_2")),
+    ]
+    assert actions == [(4, "result_moved"), (5, "id_rewritten"), (5, "merged")]
+
+
 # --- roles ------------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from foldline._util.files import replacing
 from foldline.errors import FoldlineError
 from foldline.reading._sessions import dialect_of
 from foldline.stores import JsonlSession
+from foldline.typing import Problem
 
 __all__ = ["restore"]
 
@@ -29,7 +30,7 @@ def restore(session: str, out: str | None, leaf: str | None, strict: bool) -> in
 
     The session is one of pi or of foldline (stores.JsonlSession); it is never modified. The output is one line: an
     object with id, format and messages, which every command reads. Corrupt lines are listed and skipped; a compaction
-    whose covered messages have changed is listed as covered_changed.
+    whose covered messages have changed is listed as covered_changed, a session without messages as no_transcript.
     """
     if out is not None and os.path.exists(out) and os.path.samefile(out, session):  # noqa: PTH110, PTH121 - the path as given
         raise click.BadParameter("is the session itself", param_hint="--out")
@@ -42,6 +43,8 @@ def restore(session: str, out: str | None, leaf: str | None, strict: bool) -> in
             for problem in store.check():
                 reporter.problem(problem)
             record = _record(store, leaf)
+            if not record["messages"]:
+                reporter.problem(Problem(None, "no_transcript", "this session contains no message", session))
         except FoldlineError as error:
             reporter.error(error, session)
             return reporter.exit_code

@@ -1,10 +1,13 @@
 //! Errors in order, each once, and whether something later closes them.
 //!
 //! A success closes what it covers: the same attempt, or a check that includes it (see `programs`); a later change of the
-//! file closes a failed edit; another tool must succeed on the same object. A failed look closes itself: it was a look.
-//! What the user drops is closed. The agent's word closes nothing.
+//! file closes a failed edit; another tool must succeed on the same object. A look at what is not there is no error; one
+//! that failed for another reason is closed by the next success of its tool, a call of a tool that does not exist by the
+//! next success of any. What the user drops is closed. The agent's word closes nothing. A newer failure of the same
+//! command takes the place of the older one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 use super::calls::CallIntent;
 use super::files::normal_path;
@@ -14,7 +17,7 @@ use super::tools;
 use crate::evidence::commands::programs::Act;
 use crate::evidence::commands::shell;
 use crate::evidence::language::steps::telling;
-use crate::evidence::text::{escape_section_tags, one_line};
+use crate::evidence::text::{Phrases, escape_section_tags, one_line};
 use crate::evidence::{CommandKind, CommandStatus, ErrorSeen, FileOp, Note};
 
 /// Most open errors that a success is compared with, the newest.
@@ -50,6 +53,31 @@ const OBJECT_KEYS: [&str; 27] = [
     "phone",
 ];
 
+/// Words of an error that says that what was asked for is not there.
+static ABSENT: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::new(&[
+        "not found",
+        "not exist",
+        "no such",
+        "no result",
+        "no match",
+        "no file",
+        "cannot find",
+        "can't find",
+        "could not find",
+        "couldn't find",
+        "unable to find",
+        "not be found",
+        "404",
+        "nothing",
+        "eisdir",
+        "is a directory",
+    ])
+});
+/// Words of an error about a tool that does not exist.
+static UNKNOWN_TOOL: LazyLock<Phrases> =
+    LazyLock::new(|| Phrases::new(&["unknown tool", "no such tool", "unknown function", "tool not found"]));
+
 /// What failed, so that a success can be compared with it.
 #[derive(Clone, Debug)]
 enum Attempt {
@@ -59,6 +87,10 @@ enum Attempt {
     Change(String),
     /// A tool with its arguments, as `key value`.
     Tool(String, Vec<String>),
+    /// A look with a tool.
+    Look(String),
+    /// A call of a tool that does not exist.
+    NoTool,
 }
 
 /// Errors, each once, with those that are open.
@@ -67,6 +99,8 @@ pub(super) struct Errors {
     pub seen: Vec<ErrorSeen>,
     by_text: HashMap<(String, String), usize>,
     open: Vec<(usize, Attempt)>,
+    /// Failures whose place a newer one of the same command has taken.
+    replaced: HashSet<usize>,
     /// Refusals of the place, with how often each was seen.
     refusals: Vec<(String, u32, usize)>,
 }
@@ -83,6 +117,7 @@ impl Errors {
             Some(&at) => {
                 let times = self.seen[at].times + error.times;
                 self.seen[at] = ErrorSeen { times, ..error };
+                self.replaced.remove(&at);
                 at
             }
             None => {
@@ -128,6 +163,11 @@ impl Errors {
         if self.open.is_empty() {
             return;
         }
+        self.close(|attempt| match attempt {
+            Attempt::Look(tool) => tool == call.tool,
+            Attempt::NoTool => true,
+            _ => false,
+        });
         match &call.intent {
             CallIntent::Shell { about, .. } => {
                 self.close_changes(about.effects.iter().filter(|(action, _)| action.is_change()));
@@ -157,13 +197,15 @@ impl Errors {
         }
     }
 
-    /// Closes the earlier failures of the same command.
-    fn close_runs_of(&mut self, subject: &str) {
-        let Errors { open, seen, .. } = self;
-        open.retain(|(at, _)| {
-            let is_same = seen[*at].subject == subject;
-            seen[*at].is_resolved |= is_same;
-            !is_same
+    /// Forgets the earlier failures that a newer one shows as they stand now.
+    fn replace(&mut self, is_replaced: impl Fn(&ErrorSeen, &Attempt) -> bool) {
+        let Errors { open, seen, replaced, .. } = self;
+        open.retain(|(at, attempt)| {
+            let is_replaced = is_replaced(&seen[*at], attempt);
+            if is_replaced {
+                replaced.insert(*at);
+            }
+            !is_replaced
         });
     }
 
@@ -211,31 +253,31 @@ impl Errors {
                         _ => false,
                     });
                 }
-                // The newest run tells how things stand.
-                self.close_runs_of(&error.subject);
-                self.close(|attempt| {
-                    let is_same = |old: &Act| {
-                        acts.iter().any(|act| act.is_check() && act.name == old.name && act.covers(old))
-                    };
-                    matches!(attempt, Attempt::Command(old) if !old.is_empty() && old.iter().all(is_same))
+                let is_same = |old: &Act| {
+                    acts.iter().any(|act| act.is_check() && act.name == old.name && act.covers(old))
+                };
+                self.replace(|old, attempt| {
+                    old.subject == error.subject
+                        || matches!(attempt, Attempt::Command(old) if !old.is_empty() && old.iter().all(is_same))
                 });
                 Attempt::Command(acts)
             }
             CallIntent::Files(files) => match files.iter().find(|(action, _)| action.is_change()) {
                 Some((_, path)) => Attempt::Change(normal_path(path).unwrap_or_default()),
-                None => return self.look(error),
+                None => Attempt::Look(call.tool.to_owned()),
             },
             CallIntent::Other { arguments, .. } => Attempt::Tool(call.tool.to_owned(), arguments.clone()),
-            CallIntent::Lookup { .. } => return self.look(error),
+            CallIntent::Lookup { .. } => Attempt::Look(call.tool.to_owned()),
             _ => Attempt::Tool(call.tool.to_owned(), Vec::new()),
         };
-        self.add_attempt(error, attempt);
-    }
-
-    /// A look that found nothing: there is nothing to close.
-    fn look(&mut self, error: ErrorSeen) {
-        let error = ErrorSeen { is_resolved: true, ..error };
-        self.add_attempt(error, Attempt::Command(Vec::new()));
+        let lower = error.text.to_lowercase();
+        if !matches!(attempt, Attempt::Command(_)) && UNKNOWN_TOOL.any_in(&lower) {
+            return self.add_attempt(error, Attempt::NoTool);
+        }
+        // A look shows that something is not there.
+        if !(matches!(attempt, Attempt::Look(_)) && ABSENT.any_in(&lower)) {
+            self.add_attempt(error, attempt);
+        }
     }
 
     /// The user drops something: the errors that share words with it, or the newest if the words point at it.
@@ -259,17 +301,16 @@ impl Errors {
         self.open.retain(|(at, _)| !found.contains(at));
     }
 
-    /// Refusals of the place that came more than once, as rules of it; they are no errors of the work.
-    pub(super) fn rules_of_place(&mut self) -> Vec<Note> {
+    /// The errors; and the refusals of the place that came more than once, as rules of it: they are no errors of the work.
+    pub(super) fn finish(self) -> (Vec<ErrorSeen>, Vec<Note>) {
         let recurring: Vec<_> = self.refusals.iter().filter(|(_, times, _)| *times > 1).cloned().collect();
-        self.seen.retain(|error| !recurring.iter().any(|(text, ..)| *text == error.text));
-        self.open.clear();
-        recurring
-            .into_iter()
-            .map(|(text, times, message)| {
-                Note::new(message, format!("The sandbox refuses ({times} times): {text}"))
-            })
-            .collect()
+        let is_refusal = |error: &ErrorSeen| recurring.iter().any(|(text, ..)| *text == error.text);
+        let errors = self.seen.iter().enumerate();
+        let errors = errors.filter(|(at, error)| !self.replaced.contains(at) && !is_refusal(error));
+        let rules = recurring.iter().map(|(text, times, message)| {
+            Note::new(*message, format!("The sandbox refuses ({times} times): {text}"))
+        });
+        (errors.map(|(_, error)| error.clone()).collect(), rules.collect())
     }
 }
 
@@ -369,7 +410,7 @@ fn attempt_of(subject: &str) -> Attempt {
         Some((tool, path)) if tools::file_action(tool).is_some_and(FileOp::is_change) => {
             Attempt::Change(path.to_owned())
         }
-        Some((tool, _)) if tools::file_action(tool).is_some() => Attempt::Command(Vec::new()),
-        _ => Attempt::Tool(subject.to_owned(), Vec::new()),
+        Some((tool, _)) if tools::file_action(tool).is_some() => Attempt::Look(tool.to_owned()),
+        _ => Attempt::Look(subject.to_owned()),
     }
 }

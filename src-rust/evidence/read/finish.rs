@@ -54,7 +54,8 @@ impl Collector<'_> {
         if found.last_report == found.last_state {
             found.last_report = None;
         }
-        found.findings.extend(errors.rules_of_place());
+        let (errors, rules_of_place) = errors.finish();
+        found.findings.extend(rules_of_place);
         let causes: Vec<Note> =
             self.causes.iter().filter_map(|at| found.decisions.get(*at)).cloned().collect();
         found.decisions.retain(|note| !note.text.is_empty());
@@ -105,7 +106,7 @@ impl Collector<'_> {
         }
         found.overruled = overruled(&found);
         found.commands = newest(commands.runs, |run| run.message);
-        found.errors = newest(errors.seen, |error| error.message);
+        found.errors = newest(errors, |error| error.message);
         found
     }
 

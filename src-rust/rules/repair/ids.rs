@@ -22,7 +22,8 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
         }
         Provider::OpenAiChat => ids.chat(task.options.strict.service),
         Provider::OpenAiResponses => ids.responses(),
-        Provider::Gemini => {}
+        // Turns that a moved response had parted.
+        Provider::Gemini => ids.served(),
     }
     ids.finish()
 }

@@ -94,13 +94,30 @@ pub(super) fn of_tool(text: &str, is_error: bool) -> ResultStatus {
     let text = text.strip_prefix("<tool_use_error>").unwrap_or(text);
     let lines = ends_of(text);
     let line = match starts_with_ignoring_case(text, "traceback") {
-        true => error_line(&lines),
-        false => lines.first().copied(),
+        true => error_line(&lines).map(str::to_owned),
+        false => lines.first().map(|first| introduced(first, &lines[1..])),
     };
-    let line = line.unwrap_or("").trim_end_matches("</tool_use_error>");
+    let line = line.unwrap_or_default();
+    let line = line.trim_end_matches("</tool_use_error>");
     ResultStatus {
         outcome: CommandStatus::Failed(exit_code(text)),
         detail: Some(one_line(line, MAX_DETAIL_CHARS)),
+    }
+}
+
+/// The first line of an error; one that ends with a colon introduces what is wrong: with the message of a JSON list of
+/// defects (`"msg": "Field required"`), or with the next line that has words.
+fn introduced(first: &str, rest: &[&str]) -> String {
+    if !first.trim_end().ends_with(':') {
+        return first.to_owned();
+    }
+    let message = rest.iter().find_map(|line| line.trim_start().strip_prefix("\"msg\":"));
+    let has_words = |line: &&&str| !line.starts_with("```") && line.trim().contains(' ');
+    match message.or_else(|| rest.iter().find(has_words).copied()) {
+        Some(next) => {
+            format!("{first} {}", next.trim().trim_end_matches(',').trim_matches('"'))
+        }
+        None => first.to_owned(),
     }
 }
 
