@@ -8,6 +8,7 @@ lines: they saw the session up to that message, the failed call and its line, an
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ import foldline as fl
 
 __all__ = ["Row", "lines", "measure"]
 
+#: The home folder of whoever recorded a session.
+HOME = re.compile(r"/(?:Users|home)/[\w.-]+/")
 JUDGED = Path(__file__).with_name("errors_judged.json")
 #: The shortest session, and the shortest part of one, in messages.
 LEAST_MESSAGES, LEAST_PART = 6, 4
@@ -50,8 +53,12 @@ def lines(shared: Path) -> Iterator[dict[str, Any]]:
                     continue
                 for error in fl.evidence(transcript.messages[:part], format=transcript.format)["errors"]:
                     state = "resolved" if error["is_resolved"] else "open"
-                    place = {"session": transcript.id, "message": error["message"], "subject": error["subject"]}
-                    line = {**place, "text": error["text"], "state": state}
+                    place = {
+                        "session": transcript.id,
+                        "message": error["message"],
+                        "subject": HOME.sub("~/", error["subject"]),
+                    }
+                    line = {**place, "text": HOME.sub("~/", error["text"]), "state": state}
                     if tuple(line.values()) not in seen:
                         seen.add(tuple(line.values()))
                         yield {**line, "messages_read": part}

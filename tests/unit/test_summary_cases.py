@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +82,58 @@ def test_a_summary_leaves_the_request_below_the_threshold() -> None:
     result = compactor.compact(talk)
     assert result.changed
     assert not compactor.compact(list(result.messages)).changed
+
+
+def test_nothing_is_shortened_beside_unused_room(shared: Path) -> None:
+    """A page of 1,000 tokens with a tenth of them unused has all of its items whole, but for messages of commits."""
+    count = fl.TokenCounter("o200k_base").count
+    seen = 0
+    for file in ("claude-code-entire/*.jsonl", "openai-tau-airline/*24.json"):
+        for path in sorted(shared.glob(file)):
+            for transcript in list(fl.read(path, on_problem=lambda problem: None))[:40]:
+                messages = transcript.messages[:-1]
+                if len(messages) < 12:
+                    continue
+                request = fl.typing.SummarizeRequest(
+                    messages=messages,
+                    folded=tuple(range(len(messages))),
+                    format=transcript.format,
+                    max_tokens=1_000,
+                    count=count,
+                )
+                text = fl.summarizers.Extractive().summarize(request).text
+                if count(text) >= 900:
+                    continue
+                seen += 1
+                original = json.dumps(messages, ensure_ascii=False)
+                for line in text.splitlines():
+                    for before in (part[-12:] for part in line.split("…")[:-1]):
+                        assert f"{before}…" in original or "git commit" in line, (transcript.id, line)
+    assert seen > 20
+
+
+def test_thoughts_of_a_tool_are_no_work() -> None:
+    call = {"type": "function", "function": {"name": "think", "arguments": json.dumps({"thought": "Book it. " * 9})}}
+    messages = [
+        {"role": "user", "content": "Book flight HAT136."},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", **call}]},
+        {"role": "tool", "tool_call_id": "1", "content": ""},
+    ]
+    request = fl.typing.SummarizeRequest(
+        messages=messages, folded=(0, 1, 2), format="openai_chat", max_tokens=500, count=len
+    )
+    assert "think" not in fl.summarizers.Extractive().summarize(request).text
+
+
+def test_an_unanswered_request_is_the_next_step() -> None:
+    messages = [
+        {"role": "user", "content": "Which flights go to Seattle in the morning?"},
+        {"role": "assistant", "content": "HAT136 leaves at seven, HAT218 leaves at six."},
+        {"role": "user", "content": "Book HAT136 for two passengers."},
+    ]
+    request = fl.typing.SummarizeRequest(
+        messages=messages, folded=(0, 1, 2), format="openai_chat", max_tokens=2_000, count=len
+    )
+    text = fl.summarizers.Extractive().summarize(request).text
+    assert "## Next steps" in text
+    assert "Go on with the current request" in text

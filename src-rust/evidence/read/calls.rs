@@ -19,9 +19,9 @@ use crate::json::{Tape, with_document};
 use crate::node::{Kind, Node};
 
 /// Longest text of a command.
-pub(super) const MAX_COMMAND_CHARS: usize = 200;
+pub(super) const MAX_COMMAND_CHARS: usize = 400;
 /// Longest text of an unclassified call.
-const MAX_CALL_CHARS: usize = 240;
+const MAX_CALL_CHARS: usize = 600;
 /// Most files that one call may name.
 const MAX_FILES_PER_CALL: usize = 200;
 
@@ -44,6 +44,8 @@ pub(super) enum CallIntent {
     Ask(Vec<UserQuestion>),
     /// A plan that the user is to approve.
     Plan(String),
+    /// A thought, which is no work.
+    Thought,
     /// A look-up outside files, with the address that it asks.
     Lookup { address: Option<String> },
     /// An unclassified call: as one line, and its arguments as `key value`.
@@ -222,6 +224,7 @@ fn from_json<N: Node>(tool: Tool, name: &str, node: &N, folder: &str) -> Option<
         Tool::Plan => Some(CallIntent::Plan(
             text_of(&["plan", "text", "content", "response", "markdown"]).unwrap_or_default(),
         )),
+        Tool::Thought => Some(CallIntent::Thought),
         Tool::Lookup => {
             let address = text_of(&["url", "uri", "address", "endpoint"]);
             Some(CallIntent::Lookup { address: address.and_then(|url| address_of(&url)) })

@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 
 use super::calls::CallIntent;
 use super::files::normal_path;
+use super::flat::line_of;
 use super::outcome::rejection::is_sandbox_refusal;
 use super::runs::Call;
 use super::tools;
@@ -22,6 +23,8 @@ use crate::evidence::{CommandKind, CommandStatus, ErrorSeen, FileOp, Note};
 
 /// Most open errors that a success is compared with, the newest.
 const MAX_OPEN: usize = 200;
+/// Longest subject of an error.
+const MAX_SUBJECT_CHARS: usize = 240;
 /// Words in the keys of arguments that name the object of a call.
 const OBJECT_KEYS: [&str; 27] = [
     "id",
@@ -393,7 +396,8 @@ fn subject_of(call: &Call<'_>) -> String {
             Some(path) => format!("{tool} {path}"),
             None => tool,
         },
-        CallIntent::Other { line, .. } => line.clone(),
+        CallIntent::Other { line, arguments } if arguments.is_empty() => one_line(line, MAX_SUBJECT_CHARS),
+        CallIntent::Other { arguments, .. } => line_of(&tool, arguments, MAX_SUBJECT_CHARS),
         _ => tool,
     }
 }

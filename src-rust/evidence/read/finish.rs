@@ -14,14 +14,12 @@ use super::said::is_same_matter;
 use crate::evidence::language::normal::folded;
 use crate::evidence::language::normal::{is_filler, normal, stem, words};
 use crate::evidence::language::steps::telling;
-use crate::evidence::text::{cut_end, escape_section_tags, has_word, one_line, sentences};
+use crate::evidence::text::{escape_section_tags, has_word, one_line, sentences};
 use crate::evidence::write::document::COMPLETED;
 use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, FileOp, Note, Task};
 
 /// Longest text of a call with its result.
-const MAX_CALL_CHARS: usize = 300;
-/// Longest command whose effect others see.
-const MAX_PUBLISHED_CHARS: usize = 80;
+const MAX_CALL_CHARS: usize = 700;
 /// Most sentences that are compared with later ones, which is quadratic.
 const MAX_COMPARED: usize = 60;
 
@@ -145,8 +143,7 @@ impl Collector<'_> {
                 }
                 if call.publishes {
                     let address = call.answer.first().map_or(String::new(), |address| format!(": {address}"));
-                    let shown = cut_end(command, MAX_PUBLISHED_CHARS);
-                    push(&mut self.found.done, Note::new(call.message, format!("$ {shown} → ok{address}")));
+                    push(&mut self.found.done, Note::new(call.message, format!("$ {command} → ok{address}")));
                 }
                 self.runs(call, command, about.starts.as_deref(), outcome);
                 commands.add(CommandRun {

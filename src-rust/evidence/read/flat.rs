@@ -4,6 +4,9 @@ use crate::evidence::text::{escape_section_tags, one_line};
 use crate::json::{Tape, with_document};
 use crate::node::{Kind, Node};
 
+/// Longest value of a member.
+const MAX_VALUE_CHARS: usize = 400;
+
 /// A name with as many whole pieces as have room.
 pub(super) fn line_of(name: &str, pieces: &[String], max_chars: usize) -> String {
     let mut line = name.to_owned();
@@ -65,11 +68,13 @@ fn scalar<N: Node>(value: &N) -> Option<String> {
     if matches!(value.kind(), Kind::Object | Kind::Array) {
         return None;
     }
-    let text = value.with_text(|text, _| one_line(&escape_section_tags(text), 121)).or_else(|| {
-        let mut raw = String::new();
-        value.write_json(&mut raw).ok()?;
-        Some(raw.trim().to_owned())
-    })?;
+    let text = value.with_text(|text, _| one_line(&escape_section_tags(text), MAX_VALUE_CHARS + 1)).or_else(
+        || {
+            let mut raw = String::new();
+            value.write_json(&mut raw).ok()?;
+            Some(raw.trim().to_owned())
+        },
+    )?;
     let says_nothing = matches!(text.as_str(), "" | "null" | "n/a" | "N/A" | "none" | "None" | "-");
-    (!says_nothing && text.chars().count() <= 120).then_some(text)
+    (!says_nothing && text.chars().count() <= MAX_VALUE_CHARS).then_some(text)
 }

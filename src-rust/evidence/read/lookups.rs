@@ -11,7 +11,7 @@ use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
 use crate::json::{Tape, with_document};
 
 /// Longest text of a question or an answer.
-const MAX_CHARS: usize = 160;
+const MAX_CHARS: usize = 320;
 /// Longest answer that is read as JSON.
 const MAX_JSON_BYTES: usize = 32 << 10;
 

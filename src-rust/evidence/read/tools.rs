@@ -19,6 +19,7 @@ pub(super) enum Tool {
     Ask,
     Plan,
     Lookup,
+    Thought,
     Other,
 }
 
@@ -54,14 +55,16 @@ pub(super) fn tool_of(name: &str) -> Tool {
         | "question"
         | "vscodeaskquestions" => Tool::Ask,
         "exitplanmode" | "presentplan" | "submitplan" | "proposeplan" | "planmoderespond" => Tool::Plan,
-        "todoread" | "tasklist" | "taskget" | "taskoutput" | "bashoutput" | "skill" | "think"
-        | "enterplanmode" | "websearch" | "webfetch" | "toolsearch" | "killshell" => Tool::Lookup,
+        "todoread" | "tasklist" | "taskget" | "taskoutput" | "bashoutput" | "skill" | "enterplanmode"
+        | "websearch" | "webfetch" | "toolsearch" | "killshell" => Tool::Lookup,
+        "thought" | "scratchpad" | "sequentialthinking" => Tool::Thought,
+        _ if squeezed.starts_with("think") => Tool::Thought,
         _ => by_words(own),
     }
 }
 
 /// First words of tools that only ask for something.
-const QUERIES: [&str; 24] = [
+const QUERIES: [&str; 23] = [
     "get",
     "fetch",
     "lookup",
@@ -82,7 +85,6 @@ const QUERIES: [&str; 24] = [
     "compute",
     "browse",
     "inspect",
-    "think",
     "search",
     "find",
     "verify",

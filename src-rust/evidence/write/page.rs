@@ -195,13 +195,19 @@ fn next(evidence: &Evidence) -> Vec<Item> {
     evidence.questions.iter().for_each(|note| add(format!("{ASKS}{}", note.text), &note.text));
     evidence.next_steps.iter().for_each(|note| add(note.text.clone(), &note.text));
     let has_worked = !evidence.files.is_empty() || !evidence.commands.is_empty();
-    if evidence.last_step.is_some() || (found.is_empty() && has_worked) {
+    if evidence.last_step.is_some() || (found.is_empty() && (has_worked || is_unanswered(evidence))) {
         // It comes first, whatever else is left.
         let first: Vec<Item> = going_on(evidence).into_iter().chain(finishing(evidence)).collect();
         found.iter_mut().for_each(|item| item.place.0 += first.len() as u64);
         found.splice(0..0, first);
     }
     found
+}
+
+/// Whether the newest request came after the last words of the agent.
+fn is_unanswered(evidence: &Evidence) -> bool {
+    let requests = evidence.requests.iter().filter(|note| !is_nod(&note.text)).map(|note| note.message);
+    evidence.last_state.as_ref().is_some_and(|said| requests.max() > Some(said.message))
 }
 
 /// "Go on with the current request [7], last at [9]: …".

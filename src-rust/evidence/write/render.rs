@@ -57,6 +57,8 @@ const MAX_MISFITS: usize = 5;
 const MAX_PRICED: usize = 60;
 /// Fewest tokens of a shortened item; a shorter one is not worth its place.
 const MIN_ITEM_TOKENS: usize = 24;
+/// An item of more characters that may not be shortened to any size is cut here where the whole has no room.
+const LONG_CHARS: usize = 240;
 /// Most attempts to shorten a text to a number of tokens.
 const MAX_CUTS: usize = 8;
 
@@ -283,8 +285,17 @@ impl Page<'_> {
                 return Ok(Some(Taken { item: at, text: base.clone(), tokens, is_cut: true }));
             }
         }
-        if !may_cut || !item.may_shorten || room < MIN_ITEM_TOKENS {
+        if !may_cut || room < MIN_ITEM_TOKENS {
             return Ok(None);
+        }
+        if !item.may_shorten {
+            // A long command or call.
+            if text.chars().count() <= LONG_CHARS {
+                return Ok(None);
+            }
+            let text = cut_end(&text, LONG_CHARS).into_owned();
+            tokens = count(&item.part.item(&text))?;
+            return Ok((tokens <= room).then_some(Taken { item: at, text, tokens, is_cut: true }));
         }
         let mut chars = base.chars().count();
         for _ in 0..MAX_CUTS {

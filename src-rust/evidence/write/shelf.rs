@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use super::form::Form;
 use crate::evidence::commands::spelling::without_stderr_redirection;
-use crate::evidence::read::files::is_scratch;
+use crate::evidence::read::files::{is_scratch, normal_path};
 use crate::evidence::{Evidence, FileOp, FileTouched};
 
+/// Most levels above the root that a path is written relative to it.
+const MAX_LEVELS: usize = 4;
 /// The label of the root.
 pub(super) const ROOT_LABEL: &str = "Root: ";
 pub(super) const CHANGED: &str = "### Changed files";
@@ -220,13 +222,28 @@ impl<'e> Shelf<'e> {
     fn listed(&self, path: &str) -> String {
         match path.strip_prefix(self.root).filter(|rest| !self.root.is_empty() && !rest.is_empty()) {
             Some(short) => short.to_owned(),
-            None => path.to_owned(),
+            None => from_above(self.root, path).unwrap_or_else(|| path.to_owned()),
         }
     }
 
     fn resolved(&self, path: &str) -> String {
         if path.starts_with(['/', '~']) { path.to_owned() } else { format!("{}{path}", self.root) }
     }
+}
+
+/// A path in a folder above the root, relative to the root, where that is shorter: `../README.md`.
+fn from_above(root: &str, path: &str) -> Option<String> {
+    let mut above = root.trim_end_matches('/');
+    for levels in 1..=MAX_LEVELS {
+        above = &above[..above.rfind('/')?];
+        if above.len() <= "..".len() * levels {
+            return None;
+        }
+        if let Some(rest) = path.strip_prefix(above).and_then(|rest| rest.strip_prefix('/')) {
+            return Some(format!("{}{rest}", "../".repeat(levels)));
+        }
+    }
+    None
 }
 
 fn is_gone(file: &FileTouched) -> bool {
@@ -249,6 +266,10 @@ pub(super) fn files_of(item: &str, root: &str, action: FileOp, message: usize) -
     let whole = |listed: &str| match listed.strip_prefix("./") {
         Some(plain) => format!("{root}{plain}"),
         None if listed.starts_with(['/', '~']) => listed.to_owned(),
+        None if listed.starts_with("../") => {
+            let path = format!("{root}{listed}");
+            normal_path(&path).unwrap_or(path)
+        }
         None => format!("{root}{listed}"),
     };
     let one = |folder: &str, text: &str| {

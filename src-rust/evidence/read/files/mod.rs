@@ -204,7 +204,7 @@ fn file_name(path: &str) -> &str {
 }
 
 /// A path without `.` and `..` components; `None` if the text is not a path for one line of a list.
-pub(super) fn normal_path(path: &str) -> Option<String> {
+pub(in crate::evidence) fn normal_path(path: &str) -> Option<String> {
     let path = path.trim();
     let path = path.strip_prefix("file://").unwrap_or(path);
     // Code that a tool was given is no path.
@@ -264,6 +264,9 @@ pub(in crate::evidence) fn is_scratch(path: &str) -> bool {
         || path.ends_with(".log")
 }
 
+/// Bytes of the line that names the root, without the root.
+const ROOT_LINE_BYTES: usize = 10;
+
 /// The folder, with a trailing slash, that saves most if the paths in it are written relative to it.
 pub(in crate::evidence) fn common_root<'p>(paths: impl Iterator<Item = &'p str>) -> Option<String> {
     let mut folders: HashMap<&str, usize> = HashMap::new();
@@ -274,7 +277,7 @@ pub(in crate::evidence) fn common_root<'p>(paths: impl Iterator<Item = &'p str>)
     }
     let saving = |folder: &str, count: usize| folder.len() * count.saturating_sub(1);
     let best = folders.into_iter().max_by_key(|(folder, count)| (saving(folder, *count), *folder))?;
-    (best.1 >= 3).then(|| best.0.to_owned())
+    (saving(best.0, best.1) > ROOT_LINE_BYTES).then(|| best.0.to_owned())
 }
 
 #[cfg(test)]

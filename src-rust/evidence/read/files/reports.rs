@@ -7,7 +7,7 @@ use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
 const MAX_TEXT_BYTES: usize = 32 << 10;
 const MAX_REPORTS: usize = 60;
 /// Longest remark on a file.
-pub(in crate::evidence::read) const MAX_REMARK_CHARS: usize = 140;
+pub(in crate::evidence::read) const MAX_REMARK_CHARS: usize = 200;
 /// Longest cell that is a label of a row, such as the name of a function.
 const MAX_LABEL_CHARS: usize = 48;
 

@@ -12,7 +12,7 @@ use crate::evidence::{CommandKind, CommandStatus, FileOp, Note};
 
 /// Longest words and longest call that are shown.
 const MAX_WORDS_CHARS: usize = 240;
-const MAX_CALL_CHARS: usize = 120;
+const MAX_CALL_CHARS: usize = 600;
 /// Most calls that are shown, the last ones.
 const MAX_CALLS: usize = 4;
 
@@ -100,6 +100,7 @@ fn text_of(call: &Call<'_>) -> Option<String> {
         | CallIntent::TaskCreate(_)
         | CallIntent::TaskUpdate { .. }
         | CallIntent::Dropped(_)
+        | CallIntent::Thought
         | CallIntent::Ask(_)
         | CallIntent::Plan(_) => return None,
     };
