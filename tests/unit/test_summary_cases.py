@@ -27,6 +27,10 @@ def test_summaries_of_the_shared_cases_say_what_the_next_agent_needs(shared: Pat
     assert checked > 0
 
 
+def said(text: str) -> dict[str, object]:
+    return {"role": "assistant", "content": text}
+
+
 def work() -> list[dict[str, object]]:
     """A task, a long look, an edit and a step that is left."""
 
@@ -137,3 +141,22 @@ def test_an_unanswered_request_is_the_next_step() -> None:
     text = fl.summarizers.Extractive().summarize(request).text
     assert "## Next steps" in text
     assert "Go on with the current request" in text
+
+
+def test_a_page_without_room_for_all_rules_lists_them_without_numbers() -> None:
+    rules = [f"Never open port {8000 + 7 * i} of the {word} gateway." for i, word in enumerate("abcdefghijkl")]
+    messages = [message for rule in rules for message in ({"role": "user", "content": rule}, said("Noted."))]
+
+    def page(room: int) -> list[str]:
+        request = fl.typing.SummarizeRequest(
+            messages=messages, folded=tuple(range(len(messages))), format="openai_chat", max_tokens=room, count=len
+        )
+        text = fl.summarizers.Extractive().summarize(request).text
+        assert len(text) <= room
+        return [line for line in text.splitlines() if "Never open port" in line]
+
+    wide, narrow = page(2_000), page(500)
+    assert len(wide) == 12
+    assert all(line.startswith("- [") for line in wide)
+    assert 8 <= len(narrow) < 12
+    assert not any(line.startswith("- [") for line in narrow[1:])

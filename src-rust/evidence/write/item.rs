@@ -37,6 +37,8 @@ pub(super) struct Item {
     pub may_shorten: bool,
     /// What is shown where the whole has no room.
     pub short: Option<String>,
+    /// The text without the number of its message, on pages that do not have room for all rules.
+    pub uncited: Option<String>,
     /// Redundant if a request that is quoted whole contains it.
     pub unless_quoted: bool,
     /// The name in it, which no other section need repeat.
@@ -44,6 +46,14 @@ pub(super) struct Item {
 }
 
 impl Item {
+    /// The item without the number of its message, where it may lack it.
+    pub(super) fn without_number(mut self) -> Self {
+        if let Some(bare) = self.uncited.take() {
+            self.text = bare;
+        }
+        self
+    }
+
     pub(super) fn whole(&self) -> String {
         format!("{}{}{}", self.lead, self.text, self.end)
     }
@@ -85,6 +95,7 @@ pub(super) fn item(part: Part, share: Share, place: (u64, usize), lead: String, 
         end: "",
         may_shorten: false,
         short: None,
+        uncited: None,
         unless_quoted: false,
         name: String::new(),
     }

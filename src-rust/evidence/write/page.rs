@@ -124,7 +124,8 @@ fn rules(evidence: &Evidence) -> (Vec<Item>, Vec<&Note>) {
         let time = number(evidence, note).unwrap_or(note.message) as u64;
         let item = item(Part::Rules, Share::Rules, (time, i), String::new(), &text);
         let short = labelled_answer(&text);
-        let item = Item { unless_quoted, may_shorten: short.is_some(), short, ..item };
+        let uncited = Some(note.text.clone()).filter(|bare| unless_quoted && *bare != text);
+        let item = Item { unless_quoted, may_shorten: short.is_some(), short, uncited, ..item };
         ranked.push((superseded[i], std::cmp::Reverse(value), i, item));
     }
     ranked.sort_by_key(|(is_old, value, i, _)| (*is_old, *value, *i));

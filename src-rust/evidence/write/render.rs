@@ -118,35 +118,19 @@ pub fn render(evidence: &Evidence, count: Count<'_>, max_tokens: usize) -> Resul
 /// Those of `count`.
 pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: usize) -> Result<String> {
     let items = candidates(evidence);
-    let shelf = Shelf::new(evidence);
-    if items.is_empty() && shelf.len() == 0 {
+    let mut page = Page::new(form, items.clone(), evidence, max_tokens);
+    if page.items.is_empty() && page.shelf.len() == 0 {
         return Ok(String::new());
     }
-    let settled = vec![false; items.len()];
-    let prices = vec![Cell::new(None); items.len()];
-    let mut page = Page {
-        form,
-        items,
-        shelf,
-        taken: Vec::new(),
-        files: (Shown::default(), 0),
-        opened: Vec::new(),
-        size: max_tokens,
-        left: max_tokens,
-        prices,
-        settled,
-    };
-    for (of, _) in SHARES {
-        let least = if of == Share::Request { 2 * MIN_ITEM_TOKENS } else { 0 };
-        let room = share(of, max_tokens).max(least);
-        match of {
-            Share::Files => page.fill_files(room, false, count)?,
-            _ => page.fill(of, room, true, count)?,
+    page.fill_all(count)?;
+    if page.lacks_rules() {
+        // More rules are worth more than the numbers of their messages.
+        let mut uncited =
+            Page::new(form, items.into_iter().map(Item::without_number).collect(), evidence, max_tokens);
+        uncited.fill_all(count)?;
+        if uncited.rules() > page.rules() {
+            page = uncited;
         }
-    }
-    page.second_pass(count)?;
-    if page.drop_redundant() {
-        page.second_pass(count)?;
     }
     let is_request = |item: Option<&Item>| item.is_some_and(|item| item.share == Share::Request);
     if is_request(page.items.first())
@@ -170,7 +154,50 @@ pub fn render_as(form: Form, evidence: &Evidence, count: Count<'_>, max_tokens: 
     }
 }
 
-impl Page<'_> {
+impl<'e> Page<'e> {
+    /// An empty page.
+    fn new(form: Form, items: Vec<Item>, evidence: &'e Evidence, max_tokens: usize) -> Self {
+        Page {
+            form,
+            shelf: Shelf::new(evidence),
+            taken: Vec::new(),
+            files: (Shown::default(), 0),
+            opened: Vec::new(),
+            size: max_tokens,
+            left: max_tokens,
+            prices: vec![Cell::new(None); items.len()],
+            settled: vec![false; items.len()],
+            items,
+        }
+    }
+
+    /// Both passes.
+    fn fill_all(&mut self, count: Count<'_>) -> Result<()> {
+        for (of, _) in SHARES {
+            let least = if of == Share::Request { 2 * MIN_ITEM_TOKENS } else { 0 };
+            let room = share(of, self.size).max(least);
+            match of {
+                Share::Files => self.fill_files(room, false, count)?,
+                _ => self.fill(of, room, true, count)?,
+            }
+        }
+        self.second_pass(count)?;
+        if self.drop_redundant() {
+            self.second_pass(count)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a rule that would be shorter without the number of its message had no room.
+    fn lacks_rules(&self) -> bool {
+        self.items.iter().zip(&self.settled).any(|(item, settled)| item.uncited.is_some() && !settled)
+    }
+
+    /// Number of rules on the page.
+    fn rules(&self) -> usize {
+        self.taken.iter().filter(|taken| self.items[taken.item].share == Share::Rules).count()
+    }
+
     /// Takes items of a share while they fit into `room`; shortened ones if `may_cut`.
     fn fill(&mut self, of: Share, room: usize, may_cut: bool, count: Count<'_>) -> Result<()> {
         if of == Share::Files {
