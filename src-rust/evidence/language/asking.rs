@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::normal::{folded, is_negative};
-use super::table::{cues_of, has_any};
+use super::table::{cues_of, has_any, is_courtesy};
 use crate::evidence::text::{has_word, one_line, sentences, tail_bytes};
 
 /// Bytes at the end of a text in which its question is sought.
@@ -79,6 +79,21 @@ pub(in crate::evidence) fn asked_in(text: &str) -> Option<UserQuestion> {
         parts.extend(&said[at + 1..]);
     }
     Some(UserQuestion { question: one_line(&parts.join(" ").replace("**", ""), MAX_QUESTION_CHARS), options })
+}
+
+/// What a text leaves to the user: its last sentence, if it is a question or asks for something, or a question that the
+/// sentences after it go on with, "Shall I book it? If so, please confirm." Offers of more help are none.
+pub(in crate::evidence) fn left_to_answer(text: &str) -> Option<String> {
+    let said: Vec<&str> = sentences(tail_bytes(text, TAIL_BYTES)).collect();
+    let opens = |sentence: &str, words: &[&str]| words.iter().any(|word| folded(sentence).starts_with(word));
+    let goes_on =
+        |sentence: &&&str| opens(sentence, &["if so", "if not", "if yes", "if you", "please ", "otherwise"]);
+    let last = said.last()?;
+    let after = said.iter().rev().take(MAX_AFTER).take_while(goes_on).count();
+    let asked = said.len().checked_sub(after + 1).map(|at| said[at]).filter(|asked| is_question(asked));
+    let asked =
+        asked.or_else(|| Some(*last).filter(|last| is_question(last) || opens(last, &["please "])))?;
+    (!is_courtesy(asked)).then(|| one_line(&asked.replace("**", ""), MAX_QUESTION_CHARS))
 }
 
 /// Whether a sentence is a piece of a table or of emphasized text, which explains no question.
@@ -301,6 +316,18 @@ fn all_chosen<'a>(answer: &str, options: &'a [(String, String)]) -> Vec<&'a (Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_leaves_questions_and_requests_to_the_user() {
+        let left = |text: &str| left_to_answer(text).unwrap_or_default();
+        assert_eq!(left("It is full. Shall I book it? If so, please confirm."), "Shall I book it?");
+        assert_eq!(left("Found it.\n\n- **A**\n\nPlease confirm the flight."), "Please confirm the flight.");
+        assert_eq!(left("Why did it fail? The cache was stale. I cleared it."), "");
+        assert_eq!(left("Done. Please let me know if you need anything else."), "");
+        assert_eq!(left("Shall I push it? If you need further assistance, just ask."), "Shall I push it?");
+        assert_eq!(left("Soll ich es buchen?"), "Soll ich es buchen?");
+        assert_eq!(left(""), "");
+    }
 
     #[test]
     fn remarks_are_told_from_reports_and_wishes() {

@@ -7,7 +7,7 @@ use super::foreign::{self, Class};
 use super::runs::Call;
 use super::wrappers::{self, ENVIRONMENT, Unwrapped};
 use crate::evidence::language::asking::{
-    UserQuestion, answered, answers_by_number, asked_in, chosen, is_question,
+    UserQuestion, answered, answers_by_number, asked_in, chosen, is_question, left_to_answer,
 };
 use crate::evidence::language::corrections;
 use crate::evidence::language::cues::{self, CuedSentence};
@@ -267,8 +267,7 @@ impl Collector<'_> {
         self.found.questions.clear();
         self.names.read(i, text, false);
         self.asked = asked_in(text);
-        let question =
-            sentences(text).last().filter(|sentence| is_question(sentence) && !is_courtesy(sentence));
+        let question = left_to_answer(text);
         self.found.next_steps =
             question.map(|words| note(i, &format!("{ASKED}{words}"))).into_iter().collect();
     }
