@@ -78,6 +78,8 @@ pub enum PieceKind {
     CallArguments,
     /// Text of a tool result.
     Result,
+    /// A key of a result that is an object whose keys and values are separate texts.
+    ResultKey,
     /// The name of a participant.
     ParticipantName,
     /// JSON text of something unknown.

@@ -1,7 +1,11 @@
 //! Options and subcommands: which of them select, and which only tune.
 
 /// Options that narrow what a command covers.
-pub(super) const NARROWING: [&str; 38] = [
+pub(super) const NARROWING: [&str; 42] = [
+    "-R",
+    "--tests-regex",
+    "-target",
+    "--target",
     "-k",
     "-t",
     "-g",

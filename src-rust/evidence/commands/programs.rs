@@ -15,6 +15,11 @@ use crate::evidence::text::head_bytes;
 /// The language of scripts and targets, which may check any.
 const ANY: &str = "any";
 
+/// Properties that select tests.
+const SELECTING_PROPERTIES: [&str; 5] = ["-Dtest", "-Dit.test", "-Dtest-filter", "-Dfilter", "-Dtest_filter"];
+/// Programs without operands apply to all of what their operands name.
+const SELECTABLE: [&str; 2] = ["docker compose", "docker-compose"];
+
 /// One part of a command line, as an attempt at something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::evidence) struct Act {
@@ -119,7 +124,9 @@ impl Act {
             let flag = own.split('=').next().unwrap_or("");
             NARROWING.contains(&flag) && !failed.filters.contains(own)
         });
-        let shares = failed.targets.is_empty()
+        // A service of all that were asked for.
+        let is_part = SELECTABLE.iter().any(|program| self.name.starts_with(program));
+        let shares = (failed.targets.is_empty() && (self.targets.is_empty() || !is_part))
             || self.targets.is_empty()
             || failed.targets.iter().any(|target| self.targets.contains(target));
         !conflicts && !narrows && shares
@@ -161,6 +168,10 @@ pub(super) fn acts_of(words: &[Word], root: &str) -> Vec<Act> {
             ("script", Some(name)) => rest.iter().skip_while(|word| *word != name).skip(1).copied().collect(),
             _ => Vec::new(),
         };
+        // `make test T=parser`: what a variable says may select.
+        let is_variable =
+            |name: &&str| name.contains('=') && !TUNING.iter().any(|part| name.to_lowercase().contains(part));
+        let variables: Vec<&str> = named.iter().copied().filter(is_variable).collect();
         let named = if named.is_empty() { &[""][..] } else { named };
         return named
             .iter()
@@ -173,6 +184,7 @@ pub(super) fn acts_of(words: &[Word], root: &str) -> Vec<Act> {
                 if !part.is_empty() {
                     act.filters.push(format!("part={part}"));
                 }
+                act.filters.extend(variables.iter().map(|pair| (*pair).to_owned()));
                 act
             })
             .collect();
@@ -256,6 +268,7 @@ fn checked(program: &str, key: &str, verb: &str, arguments: &[&str], root: &str)
         } else if word.starts_with('-') {
             let key = word.split('=').next().unwrap_or(word);
             let narrows = NARROWING.contains(&key)
+                || SELECTING_PROPERTIES.contains(&key)
                 || (key == "-p" && program != "pytest" && program != "tsc")
                 || (matches!(key, "-w" | "--workspace" | "-e" | "-s" | "-m")
                     && matches!(program, "script" | "tox" | "nox" | "pytest")

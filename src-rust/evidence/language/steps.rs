@@ -12,6 +12,8 @@ use crate::evidence::text::{one_line, sentences, without_marker};
 const MAX_STEPS: usize = 40;
 /// Longest step.
 const MAX_CHARS: usize = 240;
+/// Most bytes of a lead after its cue: "Remaining for the parser:", not "The plan destroys two resources:".
+const MAX_LEAD_BYTES: usize = 20;
 /// Shortest part of a sentence that is a step of its own.
 const MIN_PART_CHARS: usize = 12;
 
@@ -28,6 +30,8 @@ pub(in crate::evidence) struct Steps {
     pub steps: Vec<Named>,
     /// They are what remains, so earlier ones are gone.
     pub is_whole: bool,
+    /// They are what comes next, so what an earlier text said comes next is gone.
+    pub is_next: bool,
     /// What the text announces to do at once.
     pub now: Option<String>,
 }
@@ -73,21 +77,26 @@ pub(in crate::evidence) fn steps(text: &str) -> Steps {
             let lower = folded(sentence);
             let groups = matcher().groups_in(&lower);
             let after_colon = || {
-                sentence.split_once([':', '：']).filter(|(lead, _)| {
+                lead_and_rest(sentence).filter(|(lead, _)| {
                     let lead = folded(lead);
-                    LEADS.iter().any(|cue| opens_with(lead.trim(), &[cue]) || lead.trim().ends_with(cue))
+                    let lead = lead.trim();
+                    let opens =
+                        |cue: &&str| opens_with(lead, &[*cue]) && lead.len() < cue.len() + MAX_LEAD_BYTES;
+                    LEADS.iter().any(|cue| opens(cue) || lead.ends_with(cue))
                 })
             };
             if groups & LEAD != 0
                 && let Some((lead, rest)) = after_colon()
             {
                 let lead = folded(lead);
-                found.is_whole |=
-                    !lead.starts_with("then") && !lead.starts_with("next") && !lead.starts_with("after");
+                let is_next = lead.starts_with("next");
+                found.is_next |= is_next;
+                found.is_whole |= !lead.starts_with("then") && !is_next && !lead.starts_with("after");
                 found.steps.extend(parts_of(rest));
             } else if groups & NEXT != 0 && opens_with(&lower, &NEXTS) {
                 found.is_whole |=
                     ["what", "that leaves", "remaining"].iter().any(|lead| lower.starts_with(lead));
+                found.is_next |= lower.starts_with("next");
                 found.steps.extend(parts_of(without_opening(sentence, &lower, &NEXTS)));
             } else if groups & LEFT != 0 && !sentence.ends_with('?') {
                 found.steps.push(Named { number: None, text: one_line(sentence, MAX_CHARS) });
@@ -98,6 +107,13 @@ pub(in crate::evidence) fn steps(text: &str) -> Steps {
     }
     found.steps.truncate(MAX_STEPS);
     found
+}
+
+/// What stands before and after the colon of a sentence; `Token::new` has none.
+fn lead_and_rest(sentence: &str) -> Option<(&str, &str)> {
+    let (lead, rest) = sentence.split_once([':', '：'])?;
+    let is_spaced = rest.starts_with(char::is_whitespace) || sentence[lead.len()..].starts_with('：');
+    (is_spaced || rest.starts_with('*')).then_some((lead, rest))
 }
 
 /// The sentence without an opening that adds nothing: "What is left is the route" without "What is left is".
@@ -222,19 +238,22 @@ pub(in crate::evidence) fn parts_of(text: &str) -> Vec<Named> {
     if numbered.len() >= 2 {
         return numbered;
     }
-    let mut parts = vec![text];
-    for separator in
-        ["; then ", ", then ", "; and ", ", and then ", "; ", ", and ", " and then ", "，然后", "；"]
-    {
-        parts = parts.into_iter().flat_map(|part| part.split(separator)).collect();
-    }
+    let in_order = split_at(vec![text], &["; then ", ", then ", ", and then ", " and then ", "，然后"]);
+    let mut parts = split_at(in_order.clone(), &["; and ", "; ", ", and ", "；"]);
     // Names in a row are one step.
     if parts.iter().any(|part| part.trim().chars().count() < MIN_PART_CHARS) {
-        parts = vec![text];
+        parts = in_order;
     }
     let step =
         |part: &str| Named { number: None, text: one_line(part.trim().trim_end_matches('.'), MAX_CHARS) };
     parts.into_iter().filter(|part| part.chars().any(char::is_alphanumeric)).map(step).collect()
+}
+
+fn split_at<'t>(mut parts: Vec<&'t str>, separators: &[&str]) -> Vec<&'t str> {
+    for separator in separators {
+        parts = parts.into_iter().flat_map(|part| part.split(*separator)).collect();
+    }
+    parts
 }
 
 /// `1. a 2. b`, `(1) a (2) b`.
@@ -303,7 +322,11 @@ pub(in crate::evidence) fn is_same_step(a: &str, b: &str) -> bool {
     let (paths_a, paths_b) = (paths_in(a), paths_in(b));
     let apart =
         !paths_a.is_empty() && !paths_b.is_empty() && !paths_a.iter().any(|path| paths_b.contains(path));
-    !apart && overlaps(&words_a, &words_b) && overlaps(&words_b, &words_a)
+    let shared = words_a.iter().filter(|word| words_b.contains(word)).count();
+    // Where each has words of its own, nearly all others are shared.
+    let differ =
+        shared < words_a.len().min(words_b.len()) && 5 * shared < 4 * words_a.len().max(words_b.len());
+    !apart && !differ && overlaps(&words_a, &words_b) && overlaps(&words_b, &words_a)
 }
 
 /// The paths in a text: `src/a.ts`, `CHANGELOG.md`.

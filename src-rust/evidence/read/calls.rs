@@ -44,6 +44,8 @@ pub(super) enum CallIntent {
     Ask(Vec<UserQuestion>),
     /// A plan that the user is to approve.
     Plan(String),
+    /// The end of a process, by its name or number.
+    Kill(String),
     /// A thought, which is no work.
     Thought,
     /// A look-up outside files, with the address that it asks.
@@ -225,6 +227,9 @@ fn from_json<N: Node>(tool: Tool, name: &str, node: &N, folder: &str) -> Option<
             text_of(&["plan", "text", "content", "response", "markdown"]).unwrap_or_default(),
         )),
         Tool::Thought => Some(CallIntent::Thought),
+        Tool::Kill => Some(CallIntent::Kill(
+            text_of(&["shell_id", "bash_id", "process_id", "pid", "id", "session_id"]).unwrap_or_default(),
+        )),
         Tool::Lookup => {
             let address = text_of(&["url", "uri", "address", "endpoint"]);
             Some(CallIntent::Lookup { address: address.and_then(|url| address_of(&url)) })

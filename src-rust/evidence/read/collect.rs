@@ -179,7 +179,7 @@ impl<'t> Collector<'t> {
             CallIntent::TaskList(list) => self.tasks.replace(i, list.clone()),
             CallIntent::TaskUpdate { number, status } => self.tasks.update(i, number, status),
             CallIntent::Other { line, .. } => self.names.read(i, line, false),
-            CallIntent::Lookup { .. } => self.lookups.call(i, tool, text),
+            CallIntent::Lookup { .. } => self.lookups.call(i, number, tool, text),
             CallIntent::Shell { about, .. } => {
                 self.names_folder |= about.folder_is_named;
                 if let Some(folder) = about.folder() {
@@ -210,6 +210,7 @@ impl<'t> Collector<'t> {
         call.answered_in = i;
         call.status = match &call.intent {
             CallIntent::Shell { about, .. } => outcome::of_command(about, text, part.is_error),
+            CallIntent::Other { .. } => outcome::of_act(call.tool, text, part.is_error),
             _ => outcome::of_tool(text, part.is_error),
         };
         if let Some(detail) = &mut call.status.detail {
@@ -237,7 +238,7 @@ impl<'t> Collector<'t> {
         let mut approved = None;
         match &mut call.intent {
             CallIntent::Lookup { .. } if !call.status.outcome.is_failure() => {
-                self.lookups.answer(call.tool, text)
+                answered.into_iter().for_each(|call| self.lookups.answer(call, text));
             }
             CallIntent::Files(files) if says_created(text) => {
                 let written = files.iter_mut().filter(|(action, _)| *action == FileOp::Written);
@@ -296,6 +297,11 @@ fn address_in(text: &str) -> Option<String> {
 
 /// The number of the process that an output names: `21877`, `[1] 21877`, `PID: 21877`.
 fn process_in(text: &str) -> Option<String> {
+    // "Command running in background with ID: bash_1".
+    if let Some((_, rest)) = head_bytes(text, 400).split_once(" with ID: ") {
+        let id = rest.split(|c: char| c.is_whitespace() || c == '.').next().unwrap_or("");
+        return (!id.is_empty()).then(|| one_line(&escape_section_tags(id), 40));
+    }
     text.lines().take(20).find_map(|line| {
         let line = line.trim();
         let rest =

@@ -166,6 +166,10 @@ impl Collector<'_> {
                 push(&mut self.found.done, Note::new(call.message, text));
             }
             CallIntent::Dropped(words) => errors.drop_by(words),
+            CallIntent::Kill(process) if !outcome.is_failure() => self.found.running.retain(|note| {
+                let pid = note.text.rsplit_once("(PID ").map(|(_, pid)| pid.trim_end_matches(')'));
+                pid != Some(process.as_str())
+            }),
             _ => {}
         }
         errors.follow(call);
@@ -276,6 +280,23 @@ const NEGATIONS: [&str; 20] = [
 /// A prohibition with such a word ends with a later order.
 const FOR_NOW: [&str; 11] =
     ["yet", "until", "before", "for now", "wait", "hold off", "first", "not now", "先别", "先不要", "暂时不"];
+/// Marks of a sentence that says what holds from then on.
+const CHANGES: [&str; 14] = [
+    "after all",
+    "instead",
+    "change of mind",
+    "changed my mind",
+    "from now on",
+    "no need to",
+    "anymore",
+    "any more",
+    "jetzt doch",
+    "doch lieber",
+    "finalement",
+    "en vez de",
+    "改成",
+    "改为",
+];
 /// Marks of a sentence that overrules an earlier one.
 const OVERRULING: [&str; 17] = [
     "不要用",
@@ -410,17 +431,56 @@ impl Wish {
     }
 }
 
+/// A sentence of the user that says that something holds no longer.
+struct ChangeOfMind<'e> {
+    note: &'e Note,
+    words: Vec<String>,
+    /// It permits: "you may touch the tests now".
+    permits: bool,
+}
+
+/// The user's sentences that change an earlier word: "the accent should be blue instead".
+fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
+    let all =
+        found.corrections.iter().chain(&found.constraints).chain(&found.requests).rev().take(MAX_COMPARED);
+    all.flat_map(|note| sentences(&note.text).take(12).map(move |sentence| (note, sentence)))
+        .filter_map(|(note, sentence)| {
+            let lower = folded(sentence);
+            let permits = lower.trim_end_matches(['.', '!']).ends_with(" now");
+            let is_change = permits || CHANGES.iter().any(|cue| lower.contains(cue));
+            is_change.then(|| ChangeOfMind { note, words: telling(sentence), permits })
+        })
+        .collect()
+}
+
+/// The later word that changes a sentence: they share half of its words. A permission changes only what restricts.
+fn changed_by<'e>(changes: &[ChangeOfMind<'e>], message: usize, sentence: &str) -> Option<&'e Note> {
+    let words = telling(sentence);
+    let lower = folded(sentence);
+    let restricts = negation(&lower).is_some() || has_word(&lower, "only");
+    let concerns = |change: &&ChangeOfMind<'_>| {
+        let shared = words.iter().filter(|word| change.words.contains(word)).count();
+        change.note.message > message
+            && shared > 0
+            && 2 * shared >= words.len()
+            && (restricts || !change.permits)
+    };
+    changes.iter().find(concerns).map(|change| change.note)
+}
+
 /// Sentences of requests that a later word overrules.
 fn overruled(found: &Evidence) -> Vec<(usize, String, Note)> {
     let mut parts: Vec<(usize, String, Note)> = Vec::new();
     let later: Vec<(&Note, Vec<String>)> = overruling(found).collect();
     let wishes = wishes(found);
+    let changes = changes(found);
     for (at, request) in found.requests.iter().enumerate() {
         let after: Vec<_> = later.iter().filter(|(note, _)| note.message > request.message).collect();
         for sentence in sentences(&request.text).take(40) {
             let wish = Wish::of(&folded(sentence));
             let by = after.iter().find(|(_, denied)| wish.contradicts(denied)).map(|(note, _)| *note);
             let by = by.or_else(|| ended_by(&wishes, request.message, sentence));
+            let by = by.or_else(|| changed_by(&changes, request.message, sentence));
             if let Some(note) = by
                 && parts.len() < MAX_ITEMS
             {

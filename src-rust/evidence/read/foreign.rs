@@ -311,7 +311,7 @@ fn items_of(class: Class, lines: &[&str]) -> Vec<Named> {
                 last.text.push_str(without_marker(trimmed));
                 continue;
             }
-            found.extend(item_of(line));
+            found.extend(boxed(trimmed).or_else(|| item_of(line)));
             is_open = true;
             continue;
         }
@@ -333,6 +333,13 @@ fn items_of(class: Class, lines: &[&str]) -> Vec<Named> {
     });
     found.iter_mut().for_each(|item| item.text = one_line(&item.text, 1_500));
     found
+}
+
+/// An item with a box, which its section may not tell: `- [x] Camera preview`.
+fn boxed(line: &str) -> Option<Named> {
+    let text = without_marker(line);
+    let has_box = ["[ ]", "[x]", "[X]"].iter().any(|mark| text.starts_with(mark));
+    has_box.then(|| Named { number: None, text: text.to_owned() })
 }
 
 /// A row of a table as its cells; `None` for other lines and for a head.

@@ -1,7 +1,7 @@
-//! Look-ups by tool: number of calls and the last question with its answer.
+//! Look-ups by tool: the last questions, each with its answer.
 //!
-//! Dozens of look-ups with one tool become one line. The model reports their findings; the last question and the last
-//! answer, as far as it has room in whole pieces, show where the work stopped.
+//! The model reports the findings of look-ups; the last questions with their answers, as far as they have room in whole
+//! pieces, show where the work stopped. Of a tool with many calls the last ones are shown, with the number of calls.
 
 use std::borrow::Cow;
 
@@ -17,48 +17,75 @@ const MAX_JSON_BYTES: usize = 32 << 10;
 
 /// Most tools listed separately.
 const MAX_TOOLS: usize = 64;
+/// Most calls of a tool that are shown.
+const MAX_SHOWN: usize = 4;
 
 #[derive(Debug)]
 struct Lookup<'t> {
-    tool: &'t str,
-    calls: usize,
+    /// Number of the call's part.
+    call: u32,
     message: usize,
     question: Cow<'t, str>,
     answer: String,
 }
 
+#[derive(Debug)]
+struct Tool<'t> {
+    name: &'t str,
+    calls: usize,
+    /// The last calls, the newest last.
+    last: Vec<Lookup<'t>>,
+}
+
 /// Look-ups by tool, in the order of their first call.
 #[derive(Debug, Default)]
 pub(super) struct Lookups<'t> {
-    by_tool: Vec<Lookup<'t>>,
+    tools: Vec<Tool<'t>>,
 }
 
 impl<'t> Lookups<'t> {
-    pub(super) fn call(&mut self, message: usize, tool: &'t str, arguments: Cow<'t, str>) {
-        if let Some(lookup) = self.by_tool.iter_mut().find(|lookup| lookup.tool == tool) {
-            lookup.calls += 1;
-            (lookup.message, lookup.question) = (message, arguments);
-        } else if self.by_tool.len() < MAX_TOOLS {
-            self.by_tool.push(Lookup { tool, calls: 1, message, question: arguments, answer: String::new() });
+    /// A call, by the number of its part. One with the arguments of an earlier one takes its place.
+    pub(super) fn call(&mut self, message: usize, call: u32, name: &'t str, question: Cow<'t, str>) {
+        let at = match self.tools.iter().position(|tool| tool.name == name) {
+            Some(at) => at,
+            None if self.tools.len() >= MAX_TOOLS => return,
+            None => {
+                self.tools.push(Tool { name, calls: 0, last: Vec::new() });
+                self.tools.len() - 1
+            }
+        };
+        let tool = &mut self.tools[at];
+        tool.calls += 1;
+        tool.last.retain(|known| known.question != question);
+        if tool.last.len() == MAX_SHOWN {
+            tool.last.remove(0);
         }
+        tool.last.push(Lookup { call, message, question, answer: String::new() });
     }
 
-    pub(super) fn answer(&mut self, tool: &str, text: &str) {
-        if let Some(lookup) = self.by_tool.iter_mut().find(|lookup| lookup.tool == tool) {
+    /// The answer to a call.
+    pub(super) fn answer(&mut self, call: u32, text: &str) {
+        let mut all = self.tools.iter_mut().flat_map(|tool| &mut tool.last);
+        if let Some(lookup) = all.find(|lookup| lookup.call == call) {
             lookup.answer = readable(text);
         }
     }
 
-    /// One note for each tool.
+    /// One note for each call that is shown; the newest of a tool names the number of its calls.
     pub(super) fn notes(self) -> impl Iterator<Item = Note> {
-        self.by_tool.into_iter().map(|lookup| {
-            let question = readable(&lookup.question);
-            let times = if lookup.calls == 1 { String::new() } else { format!(" ({} calls)", lookup.calls) };
-            let answer =
-                if lookup.answer.is_empty() { String::new() } else { format!(" → {}", lookup.answer) };
-            let tool = one_line(&escape_section_tags(lookup.tool), MAX_CHARS);
-            let question = if question.is_empty() { String::new() } else { format!(": {question}") };
-            Note::new(lookup.message, format!("{tool}{times}{question}{answer}"))
+        self.tools.into_iter().flat_map(|tool| {
+            let name = one_line(&escape_section_tags(tool.name), MAX_CHARS);
+            let (shown, calls) = (tool.last.len(), tool.calls);
+            tool.last.into_iter().enumerate().map(move |(at, lookup)| {
+                let is_newest = at + 1 == shown;
+                let times =
+                    if is_newest && calls > shown { format!(" ({calls} calls)") } else { String::new() };
+                let question = readable(&lookup.question);
+                let question = if question.is_empty() { String::new() } else { format!(": {question}") };
+                let answer =
+                    if lookup.answer.is_empty() { String::new() } else { format!(" → {}", lookup.answer) };
+                Note::new(lookup.message, format!("{name}{times}{question}{answer}"))
+            })
         })
     }
 }

@@ -128,6 +128,7 @@ impl Collector<'_> {
         self.demands(i, &rules, &said, is_answer);
         for sentence in said.iter().filter(|said| said.drops()) {
             self.tasks.drop_by(sentence.sentence);
+            self.pending.drop_by(sentence.sentence);
             self.calls.push(Call::new(i, "", CallIntent::Dropped(sentence.sentence.to_owned())));
         }
     }
@@ -361,6 +362,17 @@ impl Collector<'_> {
     fn foreign_item(&mut self, i: usize, class: Class, text: &str) {
         let plain = |text: &str| one_line(text, 600);
         let found = &mut self.found;
+        // A box tells more than the section.
+        let (class, text) =
+            match (text.strip_prefix("[ ]"), text.strip_prefix("[x]").or(text.strip_prefix("[X]"))) {
+                (Some(open), _) if class == Class::Done => (Class::Next, open.trim_start()),
+                (Some(open), _) => (class, open.trim_start()),
+                (_, Some(done)) if matches!(class, Class::Next | Class::Doing) => {
+                    (Class::Done, done.trim_start())
+                }
+                (_, Some(done)) => (class, done.trim_start()),
+                _ => (class, text),
+            };
         match class {
             Class::Drop => {}
             Class::Words => {

@@ -19,6 +19,7 @@ pub(super) enum Tool {
     Ask,
     Plan,
     Lookup,
+    Kill,
     Thought,
     Other,
 }
@@ -56,7 +57,8 @@ pub(super) fn tool_of(name: &str) -> Tool {
         | "vscodeaskquestions" => Tool::Ask,
         "exitplanmode" | "presentplan" | "submitplan" | "proposeplan" | "planmoderespond" => Tool::Plan,
         "todoread" | "tasklist" | "taskget" | "taskoutput" | "bashoutput" | "skill" | "enterplanmode"
-        | "websearch" | "webfetch" | "toolsearch" | "killshell" => Tool::Lookup,
+        | "websearch" | "webfetch" | "toolsearch" => Tool::Lookup,
+        "killshell" | "killbash" | "stopprocess" | "killprocess" => Tool::Kill,
         "thought" | "scratchpad" | "sequentialthinking" => Tool::Thought,
         _ if squeezed.starts_with("think") => Tool::Thought,
         _ => by_words(own),

@@ -56,10 +56,54 @@ impl<'t> Written<'t> {
         (name, arguments.map_or(Cow::Borrowed(""), |piece| Cow::Borrowed(transcript.str(&piece.span))))
     }
 
-    /// The text of a result, without the tags of a response.
+    /// The text of a result, without the tags of a response; as a flat JSON object if its keys and values are separate.
     pub fn result(&mut self, transcript: &Transcript, part: &Part) -> Cow<'t, str> {
-        self.responses.next().map_or_else(|| Cow::Owned(transcript.result_text(part)), Cow::Borrowed)
+        let has_keys = || transcript.pieces_of(part).iter().any(|piece| piece.kind == PieceKind::ResultKey);
+        match self.responses.next() {
+            Some(response) => Cow::Borrowed(response),
+            None if has_keys() => Cow::Owned(object_of(transcript, part)),
+            None => Cow::Owned(transcript.result_text(part)),
+        }
     }
+}
+
+/// The keys and values of a result as a JSON object. The key of an object stands before each of its keys' first; values of
+/// a list are joined.
+fn object_of(transcript: &Transcript, part: &Part) -> String {
+    let mut members: Vec<(String, String)> = Vec::new();
+    let mut lead = "";
+    for piece in transcript.pieces_of(part) {
+        let text = transcript.str(&piece.span);
+        match (piece.kind, members.last_mut()) {
+            (PieceKind::ResultKey, _) if lead.is_empty() => lead = text,
+            (PieceKind::ResultKey, _) => {
+                members.push((format!("{lead} {text}"), String::new()));
+                lead = "";
+            }
+            (_, _) if !lead.is_empty() => {
+                members.push((std::mem::take(&mut lead).to_owned(), text.to_owned()));
+            }
+            (_, Some((_, value))) if value.is_empty() => value.push_str(text),
+            (_, Some((_, value))) => {
+                value.push_str(" + ");
+                value.push_str(text);
+            }
+            (_, None) => members.push((String::new(), text.to_owned())),
+        }
+    }
+    let mut json = String::from("{");
+    for (at, (key, value)) in members.iter().enumerate() {
+        json.push_str(if at == 0 { "" } else { "," });
+        write_json_string(key, &mut json);
+        json.push(':');
+        match value.as_str() {
+            "true" | "false" | "null" => json.push_str(value),
+            number if serde_json::from_str::<serde_json::Number>(number).is_ok() => json.push_str(number),
+            text => write_json_string(text, &mut json),
+        }
+    }
+    json.push('}');
+    json
 }
 
 fn is_bare(transcript: &Transcript, part: &Part) -> bool {

@@ -11,7 +11,7 @@ use super::form::Part;
 use super::item::{Item, Share, below_root, cited, item, number, preceded, spaced};
 use super::ranking::{is_exploration, is_nod, is_pure_question};
 use super::shelf::worth_running;
-use super::state::state;
+use super::state::{is_open, state};
 use crate::evidence::commands::spelling::without_stderr_redirection;
 use crate::evidence::language::steps::is_same_step;
 use crate::evidence::language::table::has_noun;
@@ -20,6 +20,8 @@ use crate::evidence::{CommandKind, CommandRun, CommandStatus, Evidence, NameKind
 
 /// Most steps that are compared with each other.
 const MAX_STEPS: usize = 60;
+/// The list of tasks among the lists of steps, which are named by their messages.
+const TASKS: usize = usize::MAX;
 /// Most decisions on the current request that come before the rules.
 const MAX_CURRENT: usize = 1;
 /// Most words of the label of a question, its citation included.
@@ -167,19 +169,23 @@ fn repaired(evidence: &Evidence, cause: &Note) -> String {
 
 fn next(evidence: &Evidence) -> Vec<Item> {
     let mut found: Vec<Item> = Vec::new();
-    let mut known: Vec<String> = Vec::new();
-    let mut add = |text: String, words: &str| {
+    // The list of each step, and its words: steps of one list differ, however much alike they are.
+    let mut known: Vec<(Option<usize>, String)> = Vec::new();
+    let mut add = |text: String, words: &str, list: Option<usize>| {
+        let is_same = |(own, other): &(Option<usize>, String)| {
+            (own.is_none() || *own != list) && is_same_step(words, other)
+        };
         // The comparison is quadratic.
-        if known.len() >= MAX_STEPS || known.iter().any(|other| is_same_step(words, other)) {
+        if known.len() >= MAX_STEPS || known.iter().any(is_same) {
             return;
         }
         let place = (found.len() as u64, 0);
-        known.push(words.to_owned());
+        known.push((list, words.to_owned()));
         found.push(item(Part::Next, Share::Next, place, String::new(), &text));
     };
     for (status, label) in [(TaskStatus::InProgress, "In progress: "), (TaskStatus::Blocked, "Blocked: ")] {
         let tasks = evidence.tasks.iter().filter(|task| task.status == status);
-        tasks.for_each(|task| add(format!("{label}{}", task.text), &task.text));
+        tasks.for_each(|task| add(format!("{label}{}", task.text), &task.text, Some(TASKS)));
     }
     let step = |step: &crate::evidence::Step| match step.number {
         Some(number) if step.is_current => format!("Step {number} (in progress): {}", step.text),
@@ -189,16 +195,18 @@ fn next(evidence: &Evidence) -> Vec<Item> {
     };
     for is_current in [true, false] {
         let steps = evidence.steps.iter().filter(|step| step.is_current == is_current);
-        steps.for_each(|each| add(step(each), &each.text));
+        steps.for_each(|each| add(step(each), &each.text, Some(each.message)));
     }
     let pending = evidence.tasks.iter().filter(|task| task.status == TaskStatus::Pending);
-    pending.for_each(|task| add(format!("To do: {}", task.text), &task.text));
-    evidence.questions.iter().for_each(|note| add(format!("{ASKS}{}", note.text), &note.text));
-    evidence.next_steps.iter().for_each(|note| add(note.text.clone(), &note.text));
+    pending.for_each(|task| add(format!("To do: {}", task.text), &task.text, Some(TASKS)));
+    evidence.questions.iter().for_each(|note| add(format!("{ASKS}{}", note.text), &note.text, None));
+    evidence.next_steps.iter().for_each(|note| add(note.text.clone(), &note.text, None));
+    let is_finished = found.is_empty() && !evidence.errors.iter().any(|error| !error.is_resolved);
     let has_worked = !evidence.files.is_empty() || !evidence.commands.is_empty();
     if evidence.last_step.is_some() || (found.is_empty() && (has_worked || is_unanswered(evidence))) {
         // It comes first, whatever else is left.
-        let first: Vec<Item> = going_on(evidence).into_iter().chain(finishing(evidence)).collect();
+        let first: Vec<Item> =
+            going_on(evidence).into_iter().chain(finishing(evidence, is_finished)).collect();
         found.iter_mut().for_each(|item| item.place.0 += first.len() as u64);
         found.splice(0..0, first);
     }
@@ -230,8 +238,8 @@ fn going_on(evidence: &Evidence) -> Option<Item> {
     }
 }
 
-/// How to finish the work on the request: the check to run again, or the report.
-fn finishing(evidence: &Evidence) -> Option<Item> {
+/// How to finish the work on the request: the check to run again, or, if nothing else is left, the report.
+fn finishing(evidence: &Evidence, is_finished: bool) -> Option<Item> {
     evidence.last_step.as_ref()?;
     let checks = checks(evidence);
     let last = checks.last()?;
@@ -239,7 +247,7 @@ fn finishing(evidence: &Evidence) -> Option<Item> {
     let text = if changed_since(evidence, last).iter().any(is_code) {
         let command = worth_running(&last.command, evidence.root.as_deref().unwrap_or(""));
         format!("{CHECK_AGAIN}$ {command}")
-    } else if evidence.is_checked_whole {
+    } else if is_finished && evidence.is_checked_whole {
         format!("{REPORT_IS_LEFT}{}", preceded(&cited(evidence, &note_of(last))))
     } else {
         return None;
@@ -269,14 +277,9 @@ fn commands(evidence: &Evidence) -> Vec<Item> {
         runs.filter(|(_, run)| run.outcome != CommandStatus::Rejected && run.kind >= CommandKind::Check);
     let mut found: Vec<Item> = Vec::new();
     let started = evidence.running.iter().filter_map(|note| note.text.split('`').nth(1)).map(str::to_owned);
-    let is_open = |command: &str| {
-        evidence
-            .errors
-            .iter()
-            .any(|error| !error.is_resolved && error.subject.strip_prefix("$ ") == Some(command))
-    };
     // A failure that is overcome says nothing of how things stand.
-    for (place, run) in wanted.filter(|(_, run)| !run.outcome.is_failure() || is_open(&run.command)).take(60)
+    for (place, run) in
+        wanted.filter(|(_, run)| !run.outcome.is_failure() || is_open(evidence, &run.command)).take(60)
     {
         let command = worth_running(&run.command, root);
         if seen.insert(command.clone()) {

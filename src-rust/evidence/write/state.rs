@@ -124,7 +124,9 @@ fn checked(evidence: &Evidence) -> Vec<(u64, String)> {
     let mut found = vec![(0, line("Last check", last))];
     let is_test = |run: &CommandRun| run.kind == CommandKind::Test;
     let other = checks.iter().rev().find(|run| is_test(run) != is_test(last));
-    if let Some(other) = other.filter(|run| !includes(last, run)) {
+    // A failure that is overcome says nothing of how things stand.
+    let stands = |run: &CommandRun| !run.outcome.is_failure() || is_open(evidence, &run.command);
+    if let Some(other) = other.filter(|run| !includes(last, run) && stands(run)) {
         let label = if is_test(other) { "Last test run" } else { "Last other check" };
         found.push((1, line(label, other)));
     }
@@ -137,6 +139,14 @@ fn checked(evidence: &Evidence) -> Vec<(u64, String)> {
         found.push((2, format!("Not checked since{since}: {}", paths.join(", "))));
     }
     found
+}
+
+/// Whether the failure of a command is an open error.
+pub(super) fn is_open(evidence: &Evidence, command: &str) -> bool {
+    evidence
+        .errors
+        .iter()
+        .any(|error| !error.is_resolved && error.subject.strip_prefix("$ ") == Some(command))
 }
 
 /// `Last commit [9]: 1a2b3c4 the title; changed since: a.go`.

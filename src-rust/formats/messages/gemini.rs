@@ -225,7 +225,7 @@ fn push_leaves<N: Node>(value: &N, level: usize, left: &mut u32, builder: &mut i
     match value.kind() {
         Kind::Object => {
             for (key, inner) in value.members()? {
-                builder.push_known_text(PieceKind::Result, &key)?;
+                builder.push_known_text(PieceKind::ResultKey, &key)?;
                 push_leaves(&inner, level + 1, left, builder)?;
             }
             Ok(())

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use self::rejection::is_rejection;
 use self::structured::structured;
+use super::flat::flat_json;
 use crate::evidence::commands::exit_code::{TAIL_BYTES, exit_code};
 use crate::evidence::commands::shell::ShellCommand;
 use crate::evidence::text::{Phrases, head_bytes, one_line, starts_with_ignoring_case, tail_bytes};
@@ -17,6 +18,8 @@ use crate::evidence::{CommandKind, CommandStatus};
 
 /// Longest detail line.
 pub(super) const MAX_DETAIL_CHARS: usize = 200;
+/// Longest result that is read as a refusal by its words.
+const MAX_REFUSAL_BYTES: usize = 120;
 /// Bytes read at the start of a long output.
 const HEAD_BYTES: usize = 8 << 10;
 
@@ -85,7 +88,9 @@ pub(super) fn of_tool(text: &str, is_error: bool) -> ResultStatus {
     }
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| starts_with_ignoring_case(text, prefix));
     let first_line = head_bytes(text, 400).lines().next().unwrap_or("");
-    let says_error = begins(&["error:", "error -", "<tool_use_error>", "traceback (most", "failed to "])
+    let says_error = (begins(&["error:", "error -", "<tool_use_error>", "traceback (most", "failed to "])
+        || is_exception(first_line)
+        || is_refusal(text))
         && !says_none(first_line);
     let failed = is_error || says_error || http_failure(first_line);
     if !failed {
@@ -119,6 +124,49 @@ fn introduced(first: &str, rest: &[&str]) -> String {
         }
         None => first.to_owned(),
     }
+}
+
+/// Whether a result of one short line says that nothing came of the call: `Payment declined`, `Could not reach the host`.
+fn is_refusal(text: &str) -> bool {
+    const BEGINS: [&str; 9] = [
+        "could not ",
+        "cannot ",
+        "unable to ",
+        "permission denied",
+        "access denied",
+        "timeout",
+        "timed out",
+        "not allowed",
+        "unauthorized",
+    ];
+    const ENDS: [&str; 6] =
+        [" declined", " rejected", " denied", " timed out", " failed", " no longer available"];
+    let text = text.trim().trim_end_matches(['.', '!']);
+    text.len() <= MAX_REFUSAL_BYTES
+        && !text.contains('\n')
+        && (BEGINS.iter().any(|lead| starts_with_ignoring_case(text, lead))
+            || ENDS.iter().any(|end| text.to_lowercase().ends_with(end)))
+}
+
+/// The outcome of a call that acts: `{"renewed": false, "reason": …}` of a tool `renew` is a failure.
+pub(super) fn of_act(tool: &str, text: &str, is_error: bool) -> ResultStatus {
+    let status = of_tool(text, is_error);
+    if status.outcome != CommandStatus::Succeeded || !text.trim_start().starts_with('{') {
+        return status;
+    }
+    let pieces = flat_json(text);
+    let tool = tool.to_lowercase();
+    let denies = |piece: &&String| {
+        let verb = piece.strip_suffix(" false").and_then(|key| key.strip_suffix("ed"));
+        verb.and_then(|verb| verb.get(..verb.len().min(4)))
+            .is_some_and(|verb| verb.len() > 2 && tool.contains(verb))
+    };
+    let Some(denied) = pieces.iter().find(denies) else { return status };
+    let reason = pieces
+        .iter()
+        .find_map(|piece| ["reason ", "message ", "detail "].iter().find_map(|key| piece.strip_prefix(key)));
+    let detail = reason.map_or_else(|| denied.replace(" false", ": false"), str::to_owned);
+    ResultStatus { outcome: CommandStatus::Failed(None), detail: Some(one_line(&detail, MAX_DETAIL_CHARS)) }
 }
 
 /// `Error: (none)` is no error.
@@ -257,7 +305,7 @@ fn reports_failure(line: &str) -> bool {
 
 /// Whether a line looks like an error report.
 fn is_error_line(line: &str) -> bool {
-    const OPENINGS: [&str; 17] = [
+    const OPENINGS: [&str; 19] = [
         "error:",
         "e: file:",
         "error[",
@@ -275,6 +323,8 @@ fn is_error_line(line: &str) -> bool {
         "Uncaught ",
         "Exception in thread",
         "Segmentation fault",
+        "Error in ",
+        "Execution halted",
     ];
     static INSIDE: LazyLock<Phrases> = LazyLock::new(|| {
         Phrases::new(&[

@@ -34,6 +34,20 @@ pub(super) fn structured(text: &str) -> Option<Structured> {
     .flatten()
 }
 
+/// Whether a problem lacks its reason.
+fn is_bare(problem: &str) -> bool {
+    problem.starts_with("status ") || problem.ends_with(": false") || problem == "failed"
+}
+
+fn is_no(written: &str) -> bool {
+    matches!(written, "false" | "\"no\"" | "\"false\"")
+}
+
+/// Whether a value may be one word of a status.
+fn is_short<N: Node>(value: &N) -> bool {
+    value.kind() != Kind::String || value.with_text(|text, _| text.len() <= 20).unwrap_or(false)
+}
+
 fn member<N: Node>(found: &mut Structured, key: &str, value: &N) {
     let text = || value.with_text(|text, _| text.to_owned());
     let mut raw = String::new();
@@ -43,7 +57,8 @@ fn member<N: Node>(found: &mut Structured, key: &str, value: &N) {
     };
     let key = key.to_ascii_lowercase().replace(['_', '-'], "");
     match key.as_str() {
-        "error" | "errors" | "errormessage" | "exception" => {
+        "error" | "errors" | "errormessage" | "exception" | "fehler" | "erreur" | "errore" | "erro"
+        | "错误" => {
             let said = text().unwrap_or_else(&mut written);
             let is_none = matches!(
                 said.as_str(),
@@ -54,23 +69,31 @@ fn member<N: Node>(found: &mut Structured, key: &str, value: &N) {
                     Kind::Object => message_of(value).unwrap_or(said),
                     _ => said,
                 };
-                found.problem.get_or_insert(said);
+                if found.problem.as_deref().is_none_or(is_bare) {
+                    found.problem = Some(said);
+                }
             }
         }
-        "ok" | "success" | "succeeded" if written() == "false" => {
+        "ok" | "success" | "succeeded" | "accepted" | "approved" | "confirmed" | "completed"
+        | "permitted"
+            if is_no(&written()) =>
+        {
             found.problem.get_or_insert_with(|| format!("{key}: false"));
         }
         "iserror" | "failed" if written() == "true" => {
             found.problem.get_or_insert_with(|| "failed".to_owned());
         }
-        "status" | "statuscode" | "httpstatus" | "code" => {
+        "status" | "statuscode" | "httpstatus" | "code" | "state" | "result" | "outcome"
+            if is_short(value) =>
+        {
             let said = text().unwrap_or_else(&mut written);
             let is_code =
                 said.len() == 3 && said.starts_with(['4', '5']) && said.bytes().all(|b| b.is_ascii_digit());
-            let is_word = key == "status"
+            let is_code = is_code && !matches!(key.as_str(), "state" | "result" | "outcome");
+            let is_word = key != "code"
                 && matches!(
                     said.to_ascii_lowercase().as_str(),
-                    "error" | "failed" | "failure" | "rejected" | "denied"
+                    "error" | "failed" | "failure" | "rejected" | "denied" | "declined" | "refused"
                 );
             if is_code || is_word {
                 found.problem.get_or_insert_with(|| format!("status {said}"));
@@ -78,7 +101,7 @@ fn member<N: Node>(found: &mut Structured, key: &str, value: &N) {
         }
         "message" | "detail" | "reason" => {
             if let (Some(problem), Some(said)) = (&mut found.problem, text())
-                && (problem.starts_with("status ") || problem.ends_with(": false") || problem == "failed")
+                && is_bare(problem)
             {
                 *problem = format!("{problem}: {said}");
             }

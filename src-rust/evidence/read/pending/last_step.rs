@@ -101,6 +101,7 @@ fn text_of(call: &Call<'_>) -> Option<String> {
         | CallIntent::TaskUpdate { .. }
         | CallIntent::Dropped(_)
         | CallIntent::Thought
+        | CallIntent::Kill(_)
         | CallIntent::Ask(_)
         | CallIntent::Plan(_) => return None,
     };

@@ -30,6 +30,8 @@ struct Item {
     source: Source,
     is_done: bool,
     is_current: bool,
+    /// The agent said that it comes next.
+    is_next: bool,
 }
 
 /// The steps after all messages so far.
@@ -70,7 +72,16 @@ impl Pending {
         if self.items.len() >= MAX_STEPS || text.is_empty() {
             return;
         }
-        self.items.push(Item { message, number, text, words, source, is_done: false, is_current });
+        self.items.push(Item {
+            message,
+            number,
+            text,
+            words,
+            source,
+            is_done: false,
+            is_current,
+            is_next: false,
+        });
     }
 
     /// Steps that the agent names.
@@ -86,13 +97,35 @@ impl Pending {
         if steps.is_whole {
             self.items.retain(|item| item.source != Source::Agent);
         }
+        if steps.is_next {
+            self.items.retain(|item| !item.is_next);
+        }
         for step in steps.steps {
-            let is_known = |item: &Item| !item.is_done && is_same_step(&step.text, &item.text);
+            let is_known = |item: &Item| {
+                !item.is_done && item.message != message && is_same_step(&step.text, &item.text)
+            };
             if !self.items.iter().any(is_known) {
                 self.push(message, None, &step.text, Source::Agent, false);
+                if let Some(item) = self.items.last_mut().filter(|item| item.message == message) {
+                    item.is_next = steps.is_next && !steps.is_whole;
+                }
             }
         }
         self.now = self.now.take().filter(|now| now.message == message);
+    }
+
+    /// The user drops a step, by its number or by a word of it.
+    pub(super) fn drop_by(&mut self, sentence: &str) {
+        let lower = sentence.to_lowercase();
+        let number = lower.split_once("step ").and_then(|(_, rest)| {
+            rest[..rest.bytes().take_while(u8::is_ascii_digit).count()].parse::<u32>().ok()
+        });
+        let said = telling(sentence);
+        let is_dropped = |item: &Item| match number {
+            Some(number) => item.number == Some(number),
+            None => said.iter().any(|word| word.len() > 2 && item.words.contains(word)),
+        };
+        self.items.iter_mut().filter(|item| is_dropped(item)).for_each(|item| item.is_done = true);
     }
 
     /// A sentence of the agent says that something is done.
@@ -104,9 +137,18 @@ impl Pending {
             let name = |path: &str| path.rsplit('/').next().is_some_and(|name| sentence.contains(name));
             paths.is_empty() || paths.iter().any(|path| name(path))
         };
-        let is_meant =
-            |item: &&mut Item| item.message < message && overlaps(&item.words, &words) && names(item);
-        self.items.iter_mut().filter(is_meant).for_each(|item| item.is_done = true);
+        let is_meant = |item: &Item| item.message < message && overlaps(&item.words, &words) && names(item);
+        let share = |item: &Item| {
+            100 * item.words.iter().filter(|word| words.contains(word)).count() / item.words.len().max(1)
+        };
+        let meant: Vec<usize> = (0..self.items.len()).filter(|&at| is_meant(&self.items[at])).collect();
+        for &at in &meant {
+            // Of the steps of one list, those that share the most words.
+            let list = self.items[at].message;
+            let of_list = meant.iter().filter(|&&other| self.items[other].message == list);
+            let most = of_list.map(|&other| share(&self.items[other])).max();
+            self.items[at].is_done |= Some(share(&self.items[at])) == most;
+        }
     }
 
     /// Numbers of steps that are done, and the one that the agent is at.
