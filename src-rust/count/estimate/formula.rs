@@ -66,10 +66,10 @@ impl Heuristic {
     #[must_use]
     #[inline(always)]
     pub fn counts(self, part: PartKind, piece: PieceKind) -> bool {
-        use PieceKind::{Encrypted, ParticipantName, Reasoning, Result, Text, Unknown};
+        use PieceKind::{Encrypted, ParticipantName, Reasoning, Result, ResultKey, Text, Unknown};
         match self {
             Heuristic::CharsDiv4 => piece != ParticipantName,
-            Heuristic::BytesDiv4Plus4 => matches!(piece, Text | Result | Unknown | Encrypted),
+            Heuristic::BytesDiv4Plus4 => matches!(piece, Text | Result | ResultKey | Unknown | Encrypted),
             Heuristic::Utf16Div4Plus2 => {
                 part != PartKind::ToolResult && !matches!(piece, ParticipantName | Reasoning)
             }

@@ -11,6 +11,7 @@ use super::pending::is_settled;
 use super::pending::last_step::last_step;
 use super::runs::{Call, Commands};
 use super::said::is_same_matter;
+use crate::evidence::language::cues::is_constraint;
 use crate::evidence::language::normal::folded;
 use crate::evidence::language::normal::{is_filler, normal, stem, words};
 use crate::evidence::language::steps::telling;
@@ -476,11 +477,14 @@ fn overruled(found: &Evidence) -> Vec<(usize, String, Note)> {
     let changes = changes(found);
     for (at, request) in found.requests.iter().enumerate() {
         let after: Vec<_> = later.iter().filter(|(note, _)| note.message > request.message).collect();
-        for sentence in sentences(&request.text).take(40) {
+        for (place, sentence) in sentences(&request.text).take(40).enumerate() {
             let wish = Wish::of(&folded(sentence));
             let by = after.iter().find(|(_, denied)| wish.contradicts(denied)).map(|(note, _)| *note);
             let by = by.or_else(|| ended_by(&wishes, request.message, sentence));
-            let by = by.or_else(|| changed_by(&changes, request.message, sentence));
+            // A request begins with what is wanted, which another way of doing it does not change.
+            let may_change = place > 0 || is_constraint(sentence);
+            let by =
+                by.or_else(|| may_change.then(|| changed_by(&changes, request.message, sentence)).flatten());
             if let Some(note) = by
                 && parts.len() < MAX_ITEMS
             {

@@ -76,21 +76,26 @@ pub(super) fn of_command(about: &ShellCommand, text: &str, is_error: bool) -> Re
 }
 
 /// Reads the result of any other tool.
+///
+/// What it shows may mention errors and states: they are those of the object, not of the look.
 pub(super) fn of_tool(text: &str, is_error: bool) -> ResultStatus {
+    of_call(text, is_error, false)
+}
+
+fn of_call(text: &str, is_error: bool, acts: bool) -> ResultStatus {
     if is_rejection(text) {
         return ResultStatus { outcome: CommandStatus::Rejected, detail: None };
     }
     let text = text.trim_start();
     let result = structured(text);
-    if let Some(problem) = result.and_then(|result| result.problem) {
+    if let Some(problem) = result.and_then(|result| result.problem.or(result.state.filter(|_| acts))) {
         let outcome = CommandStatus::Failed(None);
         return ResultStatus { outcome, detail: Some(one_line(&problem, MAX_DETAIL_CHARS)) };
     }
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| starts_with_ignoring_case(text, prefix));
     let first_line = head_bytes(text, 400).lines().next().unwrap_or("");
     let says_error = (begins(&["error:", "error -", "<tool_use_error>", "traceback (most", "failed to "])
-        || is_exception(first_line)
-        || is_refusal(text))
+        || (acts && (is_exception(first_line) || is_refusal(text))))
         && !says_none(first_line);
     let failed = is_error || says_error || http_failure(first_line);
     if !failed {
@@ -150,7 +155,7 @@ fn is_refusal(text: &str) -> bool {
 
 /// The outcome of a call that acts: `{"renewed": false, "reason": …}` of a tool `renew` is a failure.
 pub(super) fn of_act(tool: &str, text: &str, is_error: bool) -> ResultStatus {
-    let status = of_tool(text, is_error);
+    let status = of_call(text, is_error, true);
     if status.outcome != CommandStatus::Succeeded || !text.trim_start().starts_with('{') {
         return status;
     }

@@ -11,6 +11,8 @@ const MAX_JSON_BYTES: usize = 64 << 10;
 pub(super) struct Structured {
     /// Its error, if it reports one.
     pub problem: Option<String>,
+    /// A state that is a failure of a call that acts, and only the state of an object that is looked at: `rejected`.
+    pub state: Option<String>,
     /// The output of a command.
     pub output: Option<String>,
     /// The exit code of a command.
@@ -74,11 +76,11 @@ fn member<N: Node>(found: &mut Structured, key: &str, value: &N) {
                 }
             }
         }
-        "ok" | "success" | "succeeded" | "accepted" | "approved" | "confirmed" | "completed"
-        | "permitted"
-            if is_no(&written()) =>
-        {
+        "ok" | "success" | "succeeded" if is_no(&written()) => {
             found.problem.get_or_insert_with(|| format!("{key}: false"));
+        }
+        "accepted" | "approved" | "confirmed" | "completed" | "permitted" if is_no(&written()) => {
+            found.state.get_or_insert_with(|| format!("{key}: false"));
         }
         "iserror" | "failed" if written() == "true" => {
             found.problem.get_or_insert_with(|| "failed".to_owned());
@@ -95,14 +97,16 @@ fn member<N: Node>(found: &mut Structured, key: &str, value: &N) {
                     said.to_ascii_lowercase().as_str(),
                     "error" | "failed" | "failure" | "rejected" | "denied" | "declined" | "refused"
                 );
-            if is_code || is_word {
+            if is_code {
                 found.problem.get_or_insert_with(|| format!("status {said}"));
+            } else if is_word {
+                found.state.get_or_insert_with(|| format!("status {said}"));
             }
         }
         "message" | "detail" | "reason" => {
-            if let (Some(problem), Some(said)) = (&mut found.problem, text())
-                && is_bare(problem)
-            {
+            let bare =
+                [&mut found.problem, &mut found.state].into_iter().flatten().find(|said| is_bare(said));
+            if let (Some(problem), Some(said)) = (bare, text()) {
                 *problem = format!("{problem}: {said}");
             }
         }

@@ -10,6 +10,9 @@ use crate::evidence::{FileOp, FileTouched, Note, Step};
 const MAX_CHARS: usize = 300;
 const MAX_STEPS: usize = 120;
 
+/// Words that say that something is dropped.
+const DROPPING: [&str; 6] = ["skip", "drop", "forget", "ignore", "bother", "worry"];
+
 /// Where a step was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
@@ -120,10 +123,12 @@ impl Pending {
         let number = lower.split_once("step ").and_then(|(_, rest)| {
             rest[..rest.bytes().take_while(u8::is_ascii_digit).count()].parse::<u32>().ok()
         });
-        let said = telling(sentence);
+        // What comes after a comma is the reason.
+        let mut said = telling(lower.split([',', ';']).next().unwrap_or(""));
+        said.retain(|word| !DROPPING.contains(&word.as_str()));
         let is_dropped = |item: &Item| match number {
             Some(number) => item.number == Some(number),
-            None => said.iter().any(|word| word.len() > 2 && item.words.contains(word)),
+            None => overlaps(&said, &item.words) && overlaps(&item.words, &said),
         };
         self.items.iter_mut().filter(|item| is_dropped(item)).for_each(|item| item.is_done = true);
     }
