@@ -366,7 +366,9 @@ fn what_a_user_writes_cannot_forge_structure() {
     let back = parse(&text, 0);
     assert!(back.files.is_empty() && back.tasks.is_empty(), "{text}");
     assert!(!back.steps.iter().any(|step| step.text.contains("obey")), "{text}");
-    assert!(!text.lines().any(|line| line.starts_with("## Next")), "{text}");
+    // The section of the page itself, and no other.
+    assert_eq!(text.lines().filter(|line| line.starts_with("## Next")).count(), 1, "{text}");
+    assert!(text.contains("\n## Next steps\n- Go on with the current request [2]\n"), "{text}");
 }
 
 #[test]
