@@ -18,7 +18,7 @@ import foldline as fl
 
 __all__ = ["Row", "lines", "measure"]
 
-#: The home folder of whoever recorded a session.
+#: The home folder in a path of a recorded session.
 HOME = re.compile(r"/(?:Users|home)/[\w.-]+/")
 JUDGED = Path(__file__).with_name("errors_judged.json")
 #: The shortest session, and the shortest part of one, in messages.

@@ -78,7 +78,7 @@ pub enum PieceKind {
     CallArguments,
     /// Text of a tool result.
     Result,
-    /// A key of a result that is an object whose keys and values are separate texts.
+    /// A key of a result, if the keys and values of its object are separate texts. Keys of inner objects are `Result`.
     ResultKey,
     /// The name of a participant.
     ParticipantName,

@@ -117,11 +117,11 @@ def test_values_of_a_gemini_response_are_told() -> None:
                 "user",
                 functionResponse={
                     "name": "change_delivery",
-                    "response": {"ref": "CH-12", "on": {"day": "Fri"}, "n": 2},
+                    "response": {"notes": [], "ref": "CH-12", "on": {"day": "Fri"}, "n": 2},
                 },
             ),
             turn("model", functionCall={"name": "pay", "args": {"order": "9001"}}),
-            turn("user", functionResponse={"name": "pay", "response": {"status": "failed", "message": "no card"}}),
+            turn("user", functionResponse={"name": "pay", "response": {"fees": {}, "error": "no card"}}),
             turn("model", text="ok"),
         ]
     )
@@ -146,7 +146,7 @@ def test_what_comes_next_replaces_what_came_next_before() -> None:
     assert "weekly" not in steps
     assert "stock" in steps
     assert "tax" in steps
-    dropped = section(page(*talk, newer, user("skip tax, nobody reads it"), said("ok")), "Next steps")
+    dropped = section(page(*talk, newer, user("skip tax, we do not need it"), said("ok")), "Next steps")
     assert "tax" not in dropped
     assert "stock" in dropped
 

@@ -67,28 +67,17 @@ impl<'t> Written<'t> {
     }
 }
 
-/// The keys and values of a result as a JSON object. The key of an object stands before each of its keys' first; values of
-/// a list are joined.
+/// The keys and values of a result as a JSON object. The texts of an inner object or list are one value.
 fn object_of(transcript: &Transcript, part: &Part) -> String {
-    let mut members: Vec<(String, String)> = Vec::new();
-    let mut lead = "";
+    let mut members: Vec<(&str, String)> = Vec::new();
     for piece in transcript.pieces_of(part) {
         let text = transcript.str(&piece.span);
-        match (piece.kind, members.last_mut()) {
-            (PieceKind::ResultKey, _) if lead.is_empty() => lead = text,
-            (PieceKind::ResultKey, _) => {
-                members.push((format!("{lead} {text}"), String::new()));
-                lead = "";
-            }
-            (_, _) if !lead.is_empty() => {
-                members.push((std::mem::take(&mut lead).to_owned(), text.to_owned()));
-            }
-            (_, Some((_, value))) if value.is_empty() => value.push_str(text),
-            (_, Some((_, value))) => {
-                value.push_str(" + ");
+        match members.last_mut() {
+            Some((_, value)) if piece.kind != PieceKind::ResultKey => {
+                value.push_str(if value.is_empty() { "" } else { " " });
                 value.push_str(text);
             }
-            (_, None) => members.push((String::new(), text.to_owned())),
+            _ => members.push((text, String::new())),
         }
     }
     let mut json = String::from("{");

@@ -169,7 +169,7 @@ fn repaired(evidence: &Evidence, cause: &Note) -> String {
 
 fn next(evidence: &Evidence) -> Vec<Item> {
     let mut found: Vec<Item> = Vec::new();
-    // The list of each step, and its words: steps of one list differ, however much alike they are.
+    // The list of each step, and its words. Steps of one list are never merged.
     let mut known: Vec<(Option<usize>, String)> = Vec::new();
     let mut add = |text: String, words: &str, list: Option<usize>| {
         let is_same = |(own, other): &(Option<usize>, String)| {

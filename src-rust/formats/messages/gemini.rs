@@ -225,7 +225,8 @@ fn push_leaves<N: Node>(value: &N, level: usize, left: &mut u32, builder: &mut i
     match value.kind() {
         Kind::Object => {
             for (key, inner) in value.members()? {
-                builder.push_known_text(PieceKind::ResultKey, &key)?;
+                let kind = if level == 0 { PieceKind::ResultKey } else { PieceKind::Result };
+                builder.push_known_text(kind, &key)?;
                 push_leaves(&inner, level + 1, left, builder)?;
             }
             Ok(())
