@@ -214,6 +214,8 @@ def test_a_killed_shell_runs_no_more() -> None:
     assert "Running since" in page(user("Measure."), started, said("It is up."))
     killed = call("KillShell", {"shell_id": "bash_1"}, "Successfully killed shell: bash_1")
     assert "7001" not in section(page(user("Measure."), started, killed, said("Done.")), "State")
+    again = call("KillShell", {"shell_id": "bash_1"}, "Error: No shell found with ID: bash_1")
+    assert "Open problems" not in page(user("Measure."), started, killed, again, said("Done."))
 
 
 @pytest.mark.parametrize(

@@ -271,6 +271,8 @@ impl Errors {
             },
             CallIntent::Other { arguments, .. } => Attempt::Tool(call.tool.to_owned(), arguments.clone()),
             CallIntent::Lookup { .. } => Attempt::Look(call.tool.to_owned()),
+            // What cannot be stopped does not run.
+            CallIntent::Kill(_) | CallIntent::Thought => return,
             _ => Attempt::Tool(call.tool.to_owned(), Vec::new()),
         };
         let lower = error.text.to_lowercase();

@@ -167,10 +167,9 @@ impl Collector<'_> {
                 push(&mut self.found.done, Note::new(call.message, text));
             }
             CallIntent::Dropped(words) => errors.drop_by(words),
-            CallIntent::Kill(process) if !outcome.is_failure() => self.found.running.retain(|note| {
-                let pid = note.text.rsplit_once("(PID ").map(|(_, pid)| pid.trim_end_matches(')'));
-                pid != Some(process.as_str())
-            }),
+            CallIntent::Kill(process) if !outcome.is_failure() => {
+                self.found.running.retain(|note| pid_of(&note.text) != Some(process.as_str()));
+            }
             _ => {}
         }
         errors.follow(call);
@@ -215,10 +214,14 @@ fn rest_of(pieces: &[String]) -> String {
     pieces.iter().skip(1).map(|piece| format!(", {piece}")).collect()
 }
 
+/// The process of what runs: its number, or the id of its shell.
+fn pid_of(running: &str) -> Option<&str> {
+    running.rsplit_once("(PID ").map(|(_, pid)| pid.trim_end_matches(')'))
+}
+
 /// Whether a command stops what runs: its process, its program, or all services.
 fn is_stopped(running: &str, command: &str) -> bool {
-    let pid = running.rsplit_once("(PID ").map(|(_, pid)| pid.trim_end_matches(')'));
-    if pid.is_some_and(|pid| has_word(command, pid)) {
+    if pid_of(running).is_some_and(|pid| has_word(command, pid)) {
         return true;
     }
     if command.contains("compose down") || command.contains("compose stop") {
@@ -456,6 +459,9 @@ fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
 
 /// The later word that changes a sentence: they share half of its words. A permission changes only what restricts.
 fn changed_by<'e>(changes: &[ChangeOfMind<'e>], message: usize, sentence: &str) -> Option<&'e Note> {
+    if changes.is_empty() {
+        return None;
+    }
     let words = telling(sentence);
     let lower = folded(sentence);
     let restricts = negation(&lower).is_some() || has_word(&lower, "only");
