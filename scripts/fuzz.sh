@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the fuzz targets one after the other: scripts/fuzz.sh SECONDS [TARGET…]
+# Runs the fuzz targets one after the other: scripts/fuzz.sh SECONDS [TARGET…], or only builds them: scripts/fuzz.sh build
 #
 # SECONDS is the time of each target; the build is extra. SEED fixes the mutations; without it each run has its own.
 # cargo-fuzz is installed into target/cargo-fuzz at the version below. RUSTC_BOOTSTRAP lets the stable compiler take the
@@ -12,7 +12,7 @@ CARGO_FUZZ=0.13.2
 IN_RUST=(json_tape readers sessions repair summary_checks lines tokenizers)
 IN_PYTHON=(event_streams torn_tails compressed)
 
-seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET…]}
+seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET…], scripts/fuzz.sh build}
 shift
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=("${IN_RUST[@]}" "${IN_PYTHON[@]}")
@@ -41,6 +41,7 @@ for target in "${targets[@]}"; do
     fi
 done
 echo "built in $((SECONDS - began)) s"
+[ "$seconds" != build ] || exit 0
 
 for target in "${targets[@]}"; do
     found="out/fuzz/$target"
