@@ -39,6 +39,8 @@ pub enum FileOp {
     Searched,
     /// It was read.
     Read,
+    /// It was set back to its committed state.
+    Restored,
     /// It was changed in place.
     Edited,
     /// It was written as a whole.

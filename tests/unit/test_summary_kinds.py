@@ -230,3 +230,157 @@ def test_a_word_that_changes_an_earlier_one_marks_it(earlier: str, later: str) -
     text = page(user(f"Build the album page. {earlier}"), said("The first part is done."), user(later), said("ok"))
     assert f"{earlier} [overruled by [2]]" in text
     assert "album page. [overruled" not in text
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "test"),
+    [
+        ("bundle exec rspec", "40 examples, 1 failure\nrspec ./spec/store_spec.rb:31 # Store locks", "store_spec.rb:31"),
+        ("./gradlew test", "StoreTest > locks() FAILED\n3 tests completed, 1 failed", "StoreTest > locks()"),
+        ("mix test", "1) test locks (StoreTest)\n   test/s.exs:31\n40 tests, 1 failure", "test locks (StoreTest)"),
+        ("vendor/bin/phpunit", "1) StoreTest::testLocks\nTests: 40, Failures: 1.", "StoreTest::testLocks"),
+        ("dotnet test", "Failed Plant.Clock.Rounds [12 ms]\nFailed!  - Failed: 1, Passed: 31", "Plant.Clock.Rounds"),
+        ("ctest", "The following tests FAILED:\n  3 - lexer (Failed)\n1 tests failed out of 20", "3 - lexer (Failed)"),
+    ],
+)
+def test_a_failed_run_names_its_first_failed_test(command: str, output: str, test: str) -> None:
+    text = page(user("Make the tests pass."), shell(command, failed(output)), said("One fails."))
+    assert test in section(text, "Open problems")
+
+
+def edit(path: str, old: str, new: str) -> Talk:
+    return call("edit_file", {"path": path, "old_string": old, "new_string": new}, f"Edited {path}")
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        shell("git checkout -- src/app.ts", "Updated 1 path from the index"),
+        shell("cd /w && git restore src/app.ts", ""),
+        edit("src/app.ts", "json({ limit: 20 })", "json()"),
+    ],
+)
+def test_a_file_that_was_set_back_is_not_changed(back: Talk) -> None:
+    change = edit("src/app.ts", "json()", "json({ limit: 20 })")
+    start = [user("The upload fails."), change, edit("nginx.conf", "a", "b")]
+    assert "src/app.ts" in page(*start, said("Tried the limit."))
+    text = page(*start, back, said("Took it back."))
+    assert "src/app.ts" not in text
+    assert "nginx.conf" in section(text, "Files")
+
+
+def test_a_file_that_was_committed_before_it_was_set_back_is_changed() -> None:
+    text = page(
+        user("Rework it."),
+        edit("a.py", "x = 1", "x = 2"),
+        shell("git commit -qam 'Set x'", "[main 1a2b3c4] Set x"),
+        edit("a.py", "y = 1", "y = 2"),
+        shell("git checkout -- a.py", ""),
+        said("Only x is set."),
+    )
+    assert "a.py" in section(text, "Files")
+
+
+def test_a_cause_that_was_refuted_is_ruled_out() -> None:
+    text = page(
+        user("Dates are wrong for users in New Zealand."),
+        said("Found it: the cause is `toISOString()` in report.ts, which converts to UTC."),
+        edit("report.ts", "toISOString()", "toLocaleDateString()"),
+        shell("npm test", failed("Tests: 1 failed, 30 passed")),
+        said("I was wrong: report.ts gets a date that is wrong already. The cause is the query in `daily.sql`."),
+    )
+    assert "Ruled out" in text
+    assert "the cause is `toISOString()`" not in text
+
+
+def test_a_hypothesis_is_no_step() -> None:
+    text = page(
+        user("Find out why search is slow."),
+        said("The index is used. Next hypothesis: DNS lookups to the cache hosts."),
+        shell("dig cache.internal", "Query time: 1 msec"),
+        said("DNS is fast."),
+    )
+    assert "DNS lookups" not in section(text, "Next steps")
+
+
+@pytest.mark.parametrize(
+    ("words", "steps"),
+    [
+        ("Chapter 1 is translated. Chapter 2 is next, then 3 to 5.", ["Chapter 2", "3 to 5"]),
+        ("Borax had one recall. Imvo is next.", ["Imvo"]),
+        ("Section 1 is written. Remaining: costs, subsidies, recommendation.", ["costs", "subsidies", "recommendation"]),
+    ],
+)
+def test_steps_are_named_in_many_ways(words: str, steps: list[str]) -> None:
+    lines = section(page(user("Go through all of them."), said(words)), "Next steps").splitlines()
+    assert [line.removeprefix("- ") for line in lines] == steps
+
+
+@pytest.mark.parametrize(
+    "words", ["tax.pl is dead since January, skip it", "drop tax, that is another report", "no tax."]
+)
+def test_a_step_that_the_user_drops_is_none(words: str) -> None:
+    text = page(user("Port the scripts."), said("daily is ported. Next: stock, then tax."), user(words))
+    steps = section(text, "Next steps")
+    assert "stock" in steps
+    assert "- tax" not in steps
+
+
+def test_the_end_of_a_list_says_that_its_start_is_done() -> None:
+    compacted = fl.compact(
+        [*user("Port the scripts."), *said("daily is ported. Next: weekly, stock, tax."), *user("go on"), *said("ok")],
+        fl.KeepMessages(1),
+        summarizer=fl.summarizers.Extractive(),
+        counter=fl.TokenCounter("o200k_base"),
+        summary_tokens=500,
+    )
+    messages = [*compacted.messages, *said("weekly is identical too. Next: stock, tax."), *user("fine")]
+    steps = section(written([dict(message) for message in messages]), "Next steps")
+    assert "stock" in steps
+    assert "weekly" not in steps
+
+
+def test_code_that_was_corrected_is_no_problem() -> None:
+    text = page(
+        user("Revenue per region, please."),
+        call("python", {"code": "df.groupby(['region', 'month']).rev.sum()"}, "KeyError: 'rev'"),
+        call("python", {"code": "df.groupby(['region', 'month']).revenue.sum()"}, "region month\nnorth 1 20"),
+        said("Here is the table."),
+    )
+    assert "KeyError" not in section(text, "Open problems")
+
+
+def test_what_the_user_does_not_want_done_is_no_problem() -> None:
+    text = page(
+        user("Dispute the charge."),
+        call("block_merchant", {"merchant": "STREAMLY"}, {"error": "needs the customer's consent"}),
+        said("Shall I also block STREAMLY?"),
+        user("no, don't block it, I still use the other one"),
+    )
+    assert "block_merchant" not in section(text, "Open problems")
+
+
+def test_the_value_of_a_probe_is_shown() -> None:
+    text = page(
+        user("The upload returns 413."),
+        said("nginx limits the body."),
+        edit("nginx.conf", "a", "b"),
+        shell("curl -s -o /dev/null -w '%{http_code}' localhost/upload", "201"),
+    )
+    assert "→ 201" in text
+
+
+def test_options_in_one_sentence_are_resolved() -> None:
+    text = page(
+        user("Fix the flaky test."),
+        said("Two ways: A. inject the clock B. skip the test. Which?"),
+        user("B"),
+    )
+    assert "skip the test" in section(text, "Rules and decisions")
+    assert "B: skip the test" in text
+
+
+@pytest.mark.parametrize("words", ["oui, pour 8, et un repas végétarien", "ja, und bitte auch für Montag"])
+def test_an_answer_with_a_wish_is_a_request_in_any_language(words: str) -> None:
+    text = page(user("Book a room."), said("Done. Coffee as well?"), user(words))
+    assert words in section(text, "Current request")

@@ -60,12 +60,43 @@ fn git_effects(operands: &[&Word], arguments: &[Word], all: &mut impl FnMut(File
     let [verb, rest @ ..] = operands else { return };
     let after_dashes: Vec<&Word> = arguments.iter().skip_while(|word| word.text != "--").skip(1).collect();
     match verb.text.as_str() {
-        "add" | "restore" => all(FileOp::Edited, rest),
+        "add" => all(FileOp::Edited, rest),
+        "restore" => restored(arguments, rest, all),
         "mv" => move_or_copy(rest, FileOp::Moved, all),
         "rm" => all(FileOp::Deleted, rest),
-        "checkout" => all(FileOp::Edited, &after_dashes),
+        "checkout" => checked_out(arguments, rest, &after_dashes, all),
         "diff" | "log" | "blame" | "show" => all(FileOp::Read, &after_dashes),
         _ => {}
+    }
+}
+
+/// `git restore a` sets the file back to what was committed; with `--source` it takes another version.
+fn restored(arguments: &[Word], files: &[&Word], all: &mut impl FnMut(FileOp, &[&Word])) {
+    let is_given = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.text.as_str()));
+    if is_given(&["--staged", "-S"]) && !is_given(&["--worktree", "-W"]) {
+        return;
+    }
+    let has_source = arguments.iter().any(|word| word.text.starts_with("--source") || word.text == "-s");
+    all(if has_source { FileOp::Edited } else { FileOp::Restored }, files);
+}
+
+/// `git checkout -- a` and `git checkout a` set the file back; `git checkout v1 -- a` takes another version. A branch
+/// looks like a file here; what is no known file is not listed.
+fn checked_out(
+    arguments: &[Word],
+    rest: &[&Word],
+    after_dashes: &[&Word],
+    all: &mut impl FnMut(FileOp, &[&Word]),
+) {
+    let before = &rest[..rest.len().saturating_sub(after_dashes.len())];
+    let makes_branch =
+        arguments.iter().any(|word| matches!(word.text.as_str(), "-b" | "-B" | "--orphan" | "--detach"));
+    let is_head = |word: &&Word| matches!(word.text.as_str(), "HEAD" | "@");
+    match (before, after_dashes) {
+        (_, []) if makes_branch => {}
+        (files, []) => all(FileOp::Restored, files),
+        (versions, files) if versions.iter().all(is_head) => all(FileOp::Restored, files),
+        (_, files) => all(FileOp::Edited, files),
     }
 }
 

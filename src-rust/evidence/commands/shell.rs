@@ -100,7 +100,7 @@ pub(in crate::evidence) fn analyse_in(line: &str, folder: &str) -> ShellCommand 
                 directory.clear();
             }
         }
-        let writes = effects[before..].iter().any(|(action, _)| action.is_change());
+        let writes = effects[before..].iter().any(|(action, _)| *action >= FileOp::Restored);
         if acts.len() < MAX_ACTS {
             let found = acts_of(&command.words, &directory);
             acts.extend(found.into_iter().filter(|act| act.is_check() || !is_look(&act.name)));
@@ -331,7 +331,7 @@ fn kind_and_stem(words: &[Word], writes: bool) -> Option<(CommandKind, String)> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use FileOp::{Created, Deleted, Edited, Moved, Read, Searched, Written};
+    use FileOp::{Created, Deleted, Edited, Moved, Read, Restored, Searched, Written};
 
     fn effects(line: &str) -> Vec<(FileOp, String)> {
         analyse(line).effects
@@ -382,10 +382,16 @@ mod tests {
 
     #[test]
     fn git_changes_files_of_the_working_tree() {
-        let cases: [(&str, &[(FileOp, &str)]); 5] = [
-            ("git checkout -- a.py b.py", &[(Edited, "a.py"), (Edited, "b.py")]),
-            ("git checkout main", &[]),
-            ("git restore --staged a.py", &[(Edited, "a.py")]),
+        let cases: [(&str, &[(FileOp, &str)]); 11] = [
+            ("git checkout -- a.py b.py", &[(Restored, "a.py"), (Restored, "b.py")]),
+            ("git checkout HEAD -- a.py", &[(Restored, "a.py")]),
+            ("git checkout src/a.py", &[(Restored, "src/a.py")]),
+            ("git checkout v1.2 -- a.py", &[(Edited, "a.py")]),
+            ("git checkout -b fix/a.py", &[]),
+            ("git restore a.py", &[(Restored, "a.py")]),
+            ("git restore --staged a.py", &[]),
+            ("git restore --source=v1.2 a.py", &[(Edited, "a.py")]),
+            ("git checkout main", &[(Restored, "main")]),
             ("git -C /repo rm a.py", &[(Deleted, "/repo/a.py")]),
             ("git rm -r --cached docs/old.md", &[(Deleted, "docs/old.md")]),
         ];

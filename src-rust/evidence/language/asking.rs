@@ -141,17 +141,20 @@ pub(in crate::evidence) fn options_in(text: &str) -> Vec<(String, String)> {
     all
 }
 
-/// `1) stay, 2) move` in one line.
+/// `1) stay, 2) move` or `A. stay B. move` in one line.
 fn inline(line: &str) -> Vec<(String, String)> {
     let mut starts: Vec<(usize, usize, String)> = Vec::new();
     let bytes = line.as_bytes();
-    for (at, _) in line.match_indices(')') {
+    for (at, sign) in line.match_indices([')', '.']) {
         let before = line[..at].char_indices().rev().find(|(_, c)| !c.is_ascii_alphanumeric());
         let from = before.map_or(0, |(before, c)| before + c.len_utf8());
         let label = &line[from..at];
         let begins = from == 0 || matches!(bytes[from - 1], b' ' | b'(' | b'*');
+        // "by me. Then" is no label, and neither is "at 5. 6 are left" unless a 4 is before it.
+        let is_label = sign == ")" || label.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
         if label.is_empty()
             || label.len() > 2
+            || !is_label
             || !begins
             || !bytes.get(at + 1).is_some_and(u8::is_ascii_whitespace)
         {

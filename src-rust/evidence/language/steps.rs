@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::matcher::Matcher;
 use super::normal::folded;
 use super::normal::{is_filler, normal, stem, words};
-use super::table::{LEAD, LEFT, NEXT, NOW, cues_of, opens_with, with_groups};
+use super::table::{LEAD, LEFT, NEXT, NOW, cues_of, has_any as says_any, opens_with, with_groups};
 use crate::evidence::text::{one_line, sentences, without_marker};
 
 /// Most steps of one text.
@@ -14,6 +14,10 @@ const MAX_STEPS: usize = 40;
 const MAX_CHARS: usize = 240;
 /// Most bytes of a lead after its cue: "Remaining for the parser:", not "The plan destroys two resources:".
 const MAX_LEAD_BYTES: usize = 20;
+/// Longest subject of "the parser is next".
+const MAX_SUBJECT_CHARS: usize = 80;
+/// Longest of three or more names in a row that are a step each.
+const MAX_NAME_WORDS: usize = 3;
 /// Shortest part of a sentence that is a step of its own.
 const MIN_PART_CHARS: usize = 12;
 
@@ -44,6 +48,7 @@ fn matcher() -> &'static Matcher {
 
 /// The steps that a text of the agent names. O(bytes).
 pub(in crate::evidence) fn steps(text: &str) -> Steps {
+    const SUPPOSITIONS: [&str; 6] = ["hypothesis", "hypotheses", "theory", "suspect", "guess", "candidate"];
     static LEADS: LazyLock<Vec<&'static str>> = LazyLock::new(|| cues_of("lead"));
     static NEXTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| cues_of("next"));
     static NOWS: LazyLock<Vec<&'static str>> = LazyLock::new(|| cues_of("now"));
@@ -89,15 +94,24 @@ pub(in crate::evidence) fn steps(text: &str) -> Steps {
                 && let Some((lead, rest)) = after_colon()
             {
                 let lead = folded(lead);
+                // "Next hypothesis: the DNS lookups" is no step.
+                if says_any(&lead, &SUPPOSITIONS) {
+                    continue;
+                }
                 let is_next = lead.starts_with("next");
                 found.is_next |= is_next;
                 found.is_whole |= !lead.starts_with("then") && !is_next && !lead.starts_with("after");
-                found.steps.extend(parts_of(rest));
+                found.steps.extend(listed_parts(rest));
             } else if groups & NEXT != 0 && opens_with(&lower, &NEXTS) {
                 found.is_whole |=
                     ["what", "that leaves", "remaining"].iter().any(|lead| lower.starts_with(lead));
                 found.is_next |= lower.starts_with("next");
                 found.steps.extend(parts_of(without_opening(sentence, &lower, &NEXTS)));
+            } else if groups & NEXT != 0
+                && let Some(steps) = said_to_be_next(sentence, &lower)
+            {
+                found.is_next = true;
+                found.steps.extend(steps);
             } else if groups & LEFT != 0 && !sentence.ends_with('?') {
                 found.steps.push(Named { number: None, text: one_line(sentence, MAX_CHARS) });
             } else if groups & NOW != 0 && opens_with(&lower, &NOWS) && sentence.chars().count() < 160 {
@@ -107,6 +121,42 @@ pub(in crate::evidence) fn steps(text: &str) -> Steps {
     }
     found.steps.truncate(MAX_STEPS);
     found
+}
+
+/// The steps of "Chapter 2 is next, then 3 to 5."
+fn said_to_be_next(sentence: &str, lower: &str) -> Option<Vec<Named>> {
+    const ENDS: [&str; 4] = [" is next", " are next", " comes next", " come next"];
+    if lower.len() != sentence.len() {
+        return None;
+    }
+    let (at, end) = ENDS.iter().find_map(|end| Some((lower.find(end)?, end)))?;
+    let (subject, rest) = (sentence.get(..at)?, sentence.get(at + end.len()..)?);
+    let is_subject = subject.chars().count() <= MAX_SUBJECT_CHARS && !subject.contains([',', ';']);
+    let rest = rest.trim_end_matches(['.', '!']);
+    let then = rest.strip_prefix(", then ").or_else(|| rest.strip_prefix(", and then "));
+    if !is_subject || (then.is_none() && !rest.is_empty()) {
+        return None;
+    }
+    let mut steps = parts_of(subject);
+    steps.extend(then.into_iter().flat_map(listed_parts));
+    Some(steps)
+}
+
+/// The parts of what a lead announces; short names in a row are a step each: "costs, subsidies, recommendation".
+fn listed_parts(text: &str) -> Vec<Named> {
+    let parts = parts_of(text);
+    if parts.iter().any(|part| part.number.is_some()) {
+        return parts;
+    }
+    let names: Vec<&str> = parts.iter().flat_map(|part| part.text.split(", ")).collect();
+    let names: Vec<&str> = names.iter().flat_map(|name| name.split(" and ")).collect();
+    let most_words = if names.len() > 2 { MAX_NAME_WORDS } else { MAX_NAME_WORDS - 1 };
+    let are_short = names.iter().all(|name| (1..=most_words).contains(&name.split_whitespace().count()));
+    if names.len() == parts.len() || !are_short {
+        return parts;
+    }
+    let step = |name: &str| Named { number: None, text: name.trim().to_owned() };
+    names.into_iter().map(|name| step(name.strip_prefix("and ").unwrap_or(name))).collect()
 }
 
 /// What stands before and after the colon of a sentence; `Token::new` has none.

@@ -20,7 +20,13 @@ impl Collector<'_> {
     pub(super) fn turn_ended(&mut self) {
         let Some(at) = self.acknowledged.take() else { return };
         let Some(last) = self.found.requests.last().filter(|last| last.message + 1 == at) else { return };
-        if self.calls.last().is_some_and(|call| call.message >= last.message) {
+        if self
+            .calls
+            .iter()
+            .rev()
+            .find(|call| call.calls_tool())
+            .is_some_and(|call| call.message >= last.message)
+        {
             return;
         }
         let line = one_line(&last.text, usize::MAX);

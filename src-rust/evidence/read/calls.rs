@@ -40,6 +40,8 @@ pub(super) enum CallIntent {
     TaskUpdate { number: String, status: String },
     /// The user dropped something.
     Dropped(String),
+    /// No call: the user wants none with this verb.
+    Denied(String),
     /// A question to the user.
     Ask(Vec<UserQuestion>),
     /// A plan that the user is to approve.

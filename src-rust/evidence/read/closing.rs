@@ -4,7 +4,7 @@
 //! file closes a failed edit; another tool must succeed on the same object. A look at what is not there is no error; one
 //! that failed for another reason is closed by the next success of its tool, a call of a tool that does not exist by the
 //! next success of any. What the user drops is closed. The agent's word closes nothing. A newer failure of the same
-//! command takes the place of the older one.
+//! command takes the place of the older one, and code that was corrected closes its first version.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -23,6 +23,8 @@ use crate::evidence::{CommandKind, CommandStatus, ErrorSeen, FileOp, Note};
 
 /// Most open errors that a success is compared with, the newest.
 const MAX_OPEN: usize = 200;
+/// Fewest words of code by which a corrected version of it is recognised.
+const MIN_CODE_WORDS: usize = 4;
 /// Longest subject of an error.
 const MAX_SUBJECT_CHARS: usize = 240;
 /// Words in the keys of arguments that name the object of a call.
@@ -186,7 +188,8 @@ impl Errors {
             CallIntent::Other { arguments, .. } => {
                 self.close(|attempt| {
                     matches!(attempt, Attempt::Tool(tool, object)
-                        if (tool == call.tool && is_same_object(tool, object, arguments))
+                        if (tool == call.tool
+                            && (is_same_object(tool, object, arguments) || is_corrected(object, arguments)))
                             || ends_object(call.tool, object, arguments))
                 });
             }
@@ -285,12 +288,20 @@ impl Errors {
         }
     }
 
+    /// The user wants nothing of this kind: errors of tools with this verb are none, such as `block_merchant` after "don't
+    /// block it".
+    pub(super) fn deny(&mut self, verb: &str) {
+        self.close(
+            |attempt| matches!(attempt, Attempt::Tool(tool, _) if tool.split('_').next() == Some(verb)),
+        );
+    }
+
     /// The user drops something: the errors that share words with it, or the newest if the words point at it.
     pub(super) fn drop_by(&mut self, words: &str) {
         let said = telling(words);
         let shares = |error: &ErrorSeen| {
             let own = telling(&format!("{} {}", error.subject, error.text));
-            said.iter().filter(|word| word.len() > 3 && own.contains(word)).count() > 0
+            said.iter().any(|word| word.len() > 2 && own.contains(word))
         };
         let points = ["it", "that", "this", "them"]
             .iter()
@@ -378,6 +389,22 @@ fn is_same_object(tool: &str, failed: &[String], arguments: &[String]) -> bool {
             None => i > 0,
         }
     })
+}
+
+/// Whether a call runs the code of a failed one, corrected: most of its words are the same.
+fn is_corrected(failed: &[String], arguments: &[String]) -> bool {
+    const CODE_KEYS: [&str; 8] =
+        ["code", "sql", "query", "script", "statement", "source", "expression", "command"];
+    let code = |arguments: &[String]| -> Option<HashSet<String>> {
+        let (_, text) = arguments.iter().find_map(|pair| {
+            pair.split_once(' ').filter(|(key, _)| CODE_KEYS.contains(&key.to_ascii_lowercase().as_str()))
+        })?;
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        Some(words.map(str::to_lowercase).collect())
+    };
+    let (Some(failed), Some(newer)) = (code(failed), code(arguments)) else { return false };
+    let shared = failed.intersection(&newer).count();
+    failed.len() >= MIN_CODE_WORDS && 3 * shared >= 2 * failed.len() && 3 * shared >= 2 * newer.len()
 }
 
 /// Whether a call ends the object of a failed one, which then need not be mended: `cancel_order` after a failed

@@ -66,6 +66,12 @@ fn overview(source: &dyn MessageSource, count: usize, indices: &[usize]) -> Stri
     format!("{} messages with {calls} tool calls and {images} pictures", indices.len())
 }
 
+/// A cause that the agent stated.
+pub(super) struct Cause {
+    pub(super) note: Note,
+    pub(super) is_confirmed: bool,
+}
+
 /// The facts so far, and what is needed to follow the conversation.
 pub(super) struct Collector<'t> {
     pub(super) source: &'t dyn MessageSource,
@@ -84,8 +90,8 @@ pub(super) struct Collector<'t> {
     pub(super) asked: Option<UserQuestion>,
     /// The message of the agent that only acknowledged the words before it, if it has done nothing since.
     pub(super) acknowledged: Option<usize>,
-    /// Causes that the agent stated, as indices of decisions, since the last check.
-    pub(super) causes: Vec<usize>,
+    /// Causes that the agent stated and has not ruled out.
+    pub(super) causes: Vec<Cause>,
     /// The folder of the shell, if a command changed it.
     folder: String,
     /// How often calls ran in each folder.

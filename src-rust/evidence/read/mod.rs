@@ -13,6 +13,7 @@ mod flat;
 pub(super) mod foreign;
 mod lookups;
 mod outcome;
+mod overruling;
 mod pending;
 mod runs;
 mod said;

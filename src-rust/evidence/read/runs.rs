@@ -34,6 +34,11 @@ pub(super) struct Call<'t> {
 }
 
 impl<'t> Call<'t> {
+    /// Whether it is a call: what the user drops or forbids is in the list of calls, too.
+    pub(super) fn calls_tool(&self) -> bool {
+        !self.tool.is_empty()
+    }
+
     /// A call without a result.
     pub(super) fn new(message: usize, tool: &'t str, intent: CallIntent) -> Self {
         Call {

@@ -1,7 +1,7 @@
 //! What users and agents say: requests, answers, rules; decisions, causes, steps. And what earlier summaries say.
 
 use super::calls::CallIntent;
-use super::collect::{Collector, note, push};
+use super::collect::{Cause, Collector, note, push};
 use super::files::reports::remarks;
 use super::foreign::{self, Class};
 use super::runs::Call;
@@ -17,7 +17,9 @@ use crate::evidence::language::plan_rules::{rules_in, rules_of_plan};
 use crate::evidence::language::statements::{self, Statement};
 use crate::evidence::language::steps::{self, item_of, overlaps, paths_in, plan_steps, telling};
 use crate::evidence::language::table::{is_approval, is_courtesy};
-use crate::evidence::text::{cut_middle, cut_whole, escape_section_tags, head_bytes, one_line, sentences};
+use crate::evidence::text::{
+    cut_middle, cut_whole, escape_section_tags, head_bytes, one_line, sentences, starts_with_ignoring_case,
+};
 use crate::evidence::write::document::ASKED;
 use crate::evidence::write::parse::parse;
 use crate::evidence::write::ranking::is_nod;
@@ -36,6 +38,8 @@ const MIN_REPORT_BYTES: usize = 240;
 const MAX_ANSWER_CHARS: usize = 400;
 /// Longest answer that is no request of its own.
 const MAX_PURE_CHARS: usize = 90;
+/// Longest sentence such as "no chart", in words.
+const MAX_DENIED_WORDS: usize = 4;
 /// Longest prose of another program's summary.
 const MAX_PROSE_CHARS: usize = 8_000;
 /// Words that make an answer a request as well.
@@ -126,6 +130,15 @@ impl Collector<'_> {
         let rules = rules_in(words);
         let said = cues::said(&rules);
         self.demands(i, &rules, &said, is_answer);
+        for verb in denied_verbs(words) {
+            self.calls.push(Call::new(i, "", CallIntent::Denied(verb)));
+        }
+        // "No chart." drops the step of that name.
+        let denied = sentences(words).filter(|sentence| {
+            starts_with_ignoring_case(sentence, "no ")
+                && sentence.split_whitespace().count() <= MAX_DENIED_WORDS
+        });
+        denied.for_each(|sentence| self.pending.drop_by(sentence));
         for sentence in said.iter().filter(|said| said.drops()) {
             self.tasks.drop_by(sentence.sentence);
             self.pending.drop_by(sentence.sentence);
@@ -224,15 +237,18 @@ impl Collector<'_> {
             }
             match said.statement {
                 Some(Statement::Decision) if said.is_cause && said.is_confirmed => {
-                    push(&mut self.found.findings, note(i, said.sentence));
-                    push(&mut self.found.decisions, note(i, said.sentence));
+                    let cause = note(i, said.sentence);
+                    self.causes.push(Cause { note: cause.clone(), is_confirmed: true });
+                    push(&mut self.found.findings, cause.clone());
+                    push(&mut self.found.decisions, cause);
                     kept += 1;
                 }
                 Some(Statement::Decision) => {
+                    let decision = note(i, said.sentence);
                     if said.is_cause {
-                        self.causes.push(self.found.decisions.len());
+                        self.causes.push(Cause { note: decision.clone(), is_confirmed: false });
                     }
-                    push(&mut self.found.decisions, note(i, said.sentence));
+                    push(&mut self.found.decisions, decision);
                     kept += 1;
                 }
                 // A legend: `(merged)` = the branch has been merged.
@@ -242,7 +258,11 @@ impl Collector<'_> {
                     kept += 1;
                 }
                 None if said.finds && tells(said.sentence) => {
-                    push(&mut self.found.findings, note(i, said.sentence));
+                    let finding = note(i, said.sentence);
+                    if said.is_confirmed {
+                        self.causes.push(Cause { note: finding.clone(), is_confirmed: true });
+                    }
+                    push(&mut self.found.findings, finding);
                     kept += 1;
                 }
                 None => {}
@@ -258,7 +278,7 @@ impl Collector<'_> {
         };
         self.pending.progress(i, &done, at);
         if names_step {
-            self.pending.said(i, steps::steps(text));
+            self.pending.said(i, text, steps::steps(text));
         }
         let state = Note::new(i, escape_section_tags(&cut_whole(text, MAX_STATE_CHARS)).into_owned());
         if text.len() >= MIN_REPORT_BYTES {
@@ -273,25 +293,24 @@ impl Collector<'_> {
             question.map(|words| note(i, &format!("{ASKED}{words}"))).into_iter().collect();
     }
 
-    /// A cause that the agent stated before turns out to be none.
+    /// A cause that the agent stated before turns out to be none: those that share words with the sentence, or the newest
+    /// ("That is unchanged too").
     fn rule_out(&mut self, i: usize, sentence: &str) {
         let words = telling(sentence);
-        let causes = std::mem::take(&mut self.causes);
-        let shares = |at: &usize| {
-            self.found.decisions.get(*at).is_some_and(|note| {
-                let own = telling(&note.text);
-                words.iter().any(|word| word.len() > 3 && own.contains(word))
-            })
+        let shares = |cause: &Cause| {
+            let own = telling(&cause.note.text);
+            words.iter().any(|word| word.len() > 3 && own.contains(word))
         };
-        let named: Vec<usize> = causes.iter().copied().filter(shares).collect();
-        // "That is unchanged too" points at the newest.
-        let gone = if named.is_empty() { causes.last().copied().into_iter().collect() } else { named };
-        for at in &gone {
-            if let Some(note) = self.found.decisions.get_mut(*at) {
-                note.text.clear();
-            }
+        let (mut gone, mut left): (Vec<Cause>, Vec<Cause>) =
+            std::mem::take(&mut self.causes).into_iter().partition(shares);
+        if gone.is_empty() {
+            gone.extend(left.pop());
         }
-        self.causes = causes.into_iter().filter(|at| !gone.contains(at)).collect();
+        self.causes = left;
+        for cause in &gone {
+            self.found.decisions.retain(|note| *note != cause.note);
+            self.found.findings.retain(|note| *note != cause.note);
+        }
         push(&mut self.found.findings, note(i, &format!("Ruled out: {sentence}")));
     }
 
@@ -477,9 +496,24 @@ fn is_pure_answer(asked: &UserQuestion, words: &str) -> bool {
     let is_one = sentences(words).count() <= 1 && words.chars().count() <= MAX_PURE_CHARS;
     let wishes = WISHES.iter().any(|wish| crate::evidence::text::has_word(&lower, wish));
     let is_value = lower.starts_with(|c: char| c.is_ascii_digit());
-    // "Yes, and put them there" asks for more.
-    let adds = lower.starts_with("yes") && (lower.contains(" and ") || lower.contains(" but ") || count > 4);
+    // "Yes, and put them there" asks for more, in any language.
+    const YES: [&str; 8] = ["yes", "oui", "ja", "sí", "si", "sì", "sim", "да"];
+    const AND: [&str; 12] = [
+        " and ", " but ", " et ", " mais ", " und ", " aber ", " y ", " pero ", " e ", " ma ", " mas ", " и ",
+    ];
+    let first = lower.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
+    let adds = YES.contains(&first) && (count > 4 || AND.iter().any(|word| lower.contains(word)));
     is_one && !adds && (is_value || !wishes)
+}
+
+/// The verbs after "don't": `block` of "no, don't block it".
+fn denied_verbs(words: &str) -> Vec<String> {
+    let lower = folded(head_bytes(words, 4_000));
+    let after = ["don't ", "do not "]
+        .into_iter()
+        .flat_map(|cue| lower.match_indices(cue).map(move |(at, _)| at + cue.len()));
+    let verb = |at: usize| lower[at..].split(|c: char| !c.is_alphabetic()).next().unwrap_or("").to_owned();
+    after.map(verb).filter(|verb| verb.len() > 3).take(MAX_PER_MESSAGE).collect()
 }
 
 /// Whether a finding is worth a line: it names something, and is not about the agent's own next move.

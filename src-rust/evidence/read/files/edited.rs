@@ -5,6 +5,8 @@
 
 use std::collections::HashSet;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::evidence::commands::patch;
 use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
 use crate::node::{Kind, Node};
@@ -26,19 +28,22 @@ pub(in crate::evidence::read) struct Change {
     declared: Vec<String>,
     /// Names that only the new text uses.
     added: Vec<String>,
+    /// Hashes of the old and the new text, if it is one replacement.
+    replaced: Option<(u64, u64)>,
 }
 
 impl Change {
     /// The change from `old` to `new`, of a file at `path`.
     pub(in crate::evidence::read) fn between(old: &str, new: &str, path: &str) -> Change {
         let declaration = if is_prose(path) { heading } else { declared };
+        let replaced = (!old.is_empty()).then(|| (xxh3_64(old.as_bytes()), xxh3_64(new.as_bytes())));
         let old: Vec<&str> = head_bytes(old, MAX_TEXT_BYTES).lines().collect();
         let new: Vec<&str> = head_bytes(new, MAX_TEXT_BYTES).lines().collect();
         let before = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
         let shorter = old.len().min(new.len()) - before;
         let after = old.iter().rev().zip(new.iter().rev()).take(shorter).take_while(|(a, b)| a == b).count();
         let (gone, come) = (&old[before..old.len() - after], &new[before..new.len() - after]);
-        let mut change = Change::default();
+        let mut change = Change { replaced, ..Change::default() };
         for name in come.iter().chain(gone).filter_map(|line| declaration(line)) {
             push_new(&mut change.declared, name, MAX_DECLARED);
         }
@@ -70,12 +75,18 @@ impl Change {
         Change::between(&side('-', '+'), &side('+', '-'), path)
     }
 
+    /// Whether it puts back what another change replaced.
+    pub(in crate::evidence::read) fn undoes(&self, other: &Change) -> bool {
+        self.replaced.is_some_and(|(old, new)| other.replaced == Some((new, old)))
+    }
+
     /// Adds the names of a later change of the same file.
     pub(in crate::evidence::read) fn merge(&mut self, later: &Change) {
         later.declared.iter().for_each(|name| push_new(&mut self.declared, name, MAX_DECLARED));
         later.added.iter().for_each(|name| self.add(name));
         let declared = &self.declared;
         self.added.retain(|name| !declared.contains(name));
+        self.replaced = None;
     }
 
     /// Adds a name, unless it or one that differs by its qualifier is known.

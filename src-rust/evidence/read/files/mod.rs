@@ -15,6 +15,8 @@ use crate::evidence::{FileOp, FileTouched, lines};
 const MAX_FILES: usize = 5_000;
 /// Most files of one name among which the end of a path is sought.
 const MAX_NAMESAKES: usize = 64;
+/// Most changes of one file among which the one that a later change undoes is sought.
+const MAX_KNOWN_CHANGES: usize = 20;
 /// Most remarks of a report on one file.
 const MAX_REMARKS: usize = 3;
 /// Longest path; anything longer is not a path.
@@ -29,6 +31,8 @@ pub(in crate::evidence) struct Files {
     by_name: HashMap<String, Vec<usize>>,
     /// What was done to each file.
     done: Vec<Done>,
+    /// The message of the last commit.
+    committed_in: Option<usize>,
 }
 
 /// What was done to a file.
@@ -39,6 +43,11 @@ struct Done {
     /// What the agent said with the last change, and what the changes touched, since that report.
     said: Option<String>,
     change: Change,
+    /// The message of the first change.
+    first_changed_in: Option<usize>,
+    /// Changes that no other change has undone: how many, and the last of them that are known.
+    changes: usize,
+    known_changes: Vec<Change>,
 }
 
 impl Done {
@@ -60,6 +69,10 @@ impl Files {
     /// Notes an action of a message on a file.
     pub(super) fn touch(&mut self, message: usize, action: FileOp, path: &str) {
         let Some(path) = normal_path(path) else { return };
+        if action == FileOp::Restored {
+            self.changed_file(&path).into_iter().for_each(|at| self.restore(at));
+            return;
+        }
         // A search in a folder does not touch a file; a name with an extension is a file.
         if action == FileOp::Searched && !file_name(&path).trim_start_matches('.').contains('.') {
             return;
@@ -93,9 +106,10 @@ impl Files {
         file.times += 1;
         if action.is_change() {
             file.changed_in = file.changed_in.max(Some(message));
-        }
-        // A file that was written again is not deleted.
-        if action.is_change() {
+            let done = &mut self.done[at];
+            done.changes += 1;
+            done.first_changed_in = done.first_changed_in.or(Some(message));
+            // A file that was written again is not deleted.
             file.actions.retain(|known| !matches!(known, FileOp::Deleted | FileOp::Moved));
         }
         if !file.actions.contains(&action) {
@@ -122,7 +136,37 @@ impl Files {
         if let Some(&at) = normal_path(path).and_then(|path| self.by_path.get(&path)) {
             let done = &mut self.done[at];
             done.said = said.map(str::to_owned).or(done.said.take());
-            change.iter().for_each(|change| done.change.merge(change));
+            let Some(change) = change else { return };
+            if let Some(undone) = done.known_changes.iter().rposition(|known| change.undoes(known)) {
+                done.known_changes.remove(undone);
+                done.changes = done.changes.saturating_sub(2);
+                if done.changes == 0 {
+                    self.restore(at);
+                }
+                return;
+            }
+            done.change.merge(change);
+            if done.known_changes.len() < MAX_KNOWN_CHANGES {
+                done.known_changes.push(change.clone());
+            }
+        }
+    }
+
+    /// Notes a commit: what was changed before it stays changed.
+    pub(super) fn committed(&mut self, message: usize) {
+        self.committed_in = Some(message);
+    }
+
+    /// A file is as it was committed: nothing was changed, or nothing since the commit.
+    fn restore(&mut self, at: usize) {
+        let (file, done) = (&mut self.files[at], &mut self.done[at]);
+        match self.committed_in.filter(|commit| done.first_changed_in.is_some_and(|first| first < *commit)) {
+            Some(commit) => file.changed_in = file.changed_in.min(Some(commit)),
+            None => {
+                file.actions.retain(|action| !action.is_change());
+                file.changed_in = None;
+                *done = Done::default();
+            }
         }
     }
 
@@ -133,7 +177,9 @@ impl Files {
             let Some(at) = self.changed_file(remark.path.trim_start_matches("./")) else { continue };
             if !reported.contains(&at) {
                 reported.push(at);
-                self.done[at] = Done::default();
+                let done = &mut self.done[at];
+                (done.said, done.change) = (None, Change::default());
+                done.reported.clear();
             }
             if self.done[at].reported.len() < MAX_REMARKS {
                 self.done[at].reported.push(remark.text.clone());
@@ -141,16 +187,18 @@ impl Files {
         }
     }
 
-    /// The one changed file that a path means: its whole path, or the end of it.
+    /// The one changed file that a path means: its whole path, or the end of it, or one that ends it.
     fn changed_file(&self, path: &str) -> Option<usize> {
         let is_changed = |at: &usize| self.files[*at].changed_in.is_some();
         if let Some(at) = self.by_path.get(path).copied().filter(is_changed) {
             return Some(at);
         }
         let namesakes = self.by_name.get(file_name(path)).filter(|files| files.len() <= MAX_NAMESAKES)?;
-        let end = format!("/{path}");
-        let mut meant =
-            namesakes.iter().copied().filter(|at| is_changed(at) && self.files[*at].path.ends_with(&end));
+        let is_end = |path: &str, end: &str| path.strip_suffix(end).is_some_and(|start| start.ends_with('/'));
+        let mut meant = namesakes.iter().copied().filter(|at| {
+            let known = &self.files[*at].path;
+            is_changed(at) && (is_end(known, path) || is_end(path, known))
+        });
         let only = meant.next()?;
         meant.next().is_none().then_some(only)
     }
@@ -176,6 +224,8 @@ impl Files {
         for (file, done) in self.files.iter_mut().zip(self.done) {
             file.note = done.note();
         }
+        // What was changed, and set back, and never read is as if it had not been touched.
+        self.files.retain(|file| !file.actions.is_empty());
         let mut owners: HashMap<&str, Option<usize>> = HashMap::new();
         for (i, file) in self.files.iter().enumerate().filter(|(_, file)| file.path.starts_with('/')) {
             for (slash, _) in file.path.match_indices('/').skip(1).take(32) {

@@ -5,11 +5,13 @@
 
 pub(super) mod rejection;
 mod structured;
+mod test_runs;
 
 use std::sync::LazyLock;
 
 use self::rejection::is_rejection;
 use self::structured::structured;
+use self::test_runs::{failed_tests, reports_failure, verdict};
 use super::flat::flat_json;
 use crate::evidence::commands::exit_code::{TAIL_BYTES, exit_code};
 use crate::evidence::commands::shell::ShellCommand;
@@ -20,6 +22,8 @@ use crate::evidence::{CommandKind, CommandStatus};
 pub(super) const MAX_DETAIL_CHARS: usize = 200;
 /// Longest result that is read as a refusal by its words.
 const MAX_REFUSAL_BYTES: usize = 120;
+/// Longest answer of a probe.
+const MAX_VALUE_BYTES: usize = 16;
 /// Bytes read at the start of a long output.
 const HEAD_BYTES: usize = 8 << 10;
 
@@ -45,7 +49,7 @@ pub(super) fn of_command(about: &ShellCommand, text: &str, is_error: bool) -> Re
     let text = structured.as_ref().and_then(|result| result.output.as_deref()).unwrap_or(text);
     let code = structured.as_ref().and_then(|result| result.code).or_else(|| exit_code(text));
     let lines = ends_of(text);
-    let summary = if kind >= CommandKind::Check { test_line(&lines) } else { None };
+    let summary = if kind >= CommandKind::Check { verdict(&lines) } else { None };
     let says_failure = || {
         summary.is_some_and(reports_failure) || lines.iter().any(|line| is_error_line(line) && !is_tame(line))
     };
@@ -58,11 +62,11 @@ pub(super) fn of_command(about: &ShellCommand, text: &str, is_error: bool) -> Re
         && !lines.iter().any(|line| is_refused_look(line));
     let failed = (is_error || code.is_some_and(|code| code != 0) || failed_by_text) && !is_answer;
     let detail = if failed {
-        failing_test(&lines)
+        failed_tests(&lines)
             .or_else(|| error_line(&lines).map(str::to_owned))
             .or_else(|| summary.or_else(|| last_line(&lines)).map(str::to_owned))
     } else {
-        summary.map(str::to_owned)
+        summary.map(str::to_owned).or_else(|| value_in(&lines))
     };
     let outcome = match failed {
         true => CommandStatus::Failed(code.filter(|code| *code != 0)),
@@ -209,74 +213,23 @@ fn ends_of(text: &str) -> Vec<&str> {
     head.lines().chain(tail.lines()).map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
-/// The verdict that a test runner prints last.
-fn test_line<'t>(lines: &[&'t str]) -> Option<&'t str> {
-    let last = || lines.iter().rev().take(80).copied();
-    let is_aside = |line: &&str| {
-        ["snapshots:", "test suites:", "test files"].iter().any(|lead| starts_with_ignoring_case(line, lead))
-    };
-    last().find(|line| is_verdict(line) && !is_aside(line)).or_else(|| last().find(|line| is_verdict(line)))
+/// What a probe answers: the one line of its output if that is a number (`413` of curl), or the time that it took.
+fn value_in(lines: &[&str]) -> Option<String> {
+    if let [only] = lines
+        && is_value(only)
+    {
+        return Some((*only).to_owned());
+    }
+    let time = lines.iter().rev().take(3).find_map(|line| line.strip_prefix("real"))?.trim();
+    is_value(time).then(|| time.to_owned())
 }
 
-/// The first failed test, with what it expected: `--- FAIL: TestX`, `FAILED tests/a.py::test_b`, `× rounds up → expected …`.
-fn failing_test(lines: &[&str]) -> Option<String> {
-    const SIGNS: [&str; 14] = [
-        "--- FAIL",
-        "FAILED ",
-        "not ok ",
-        "× ",
-        "✕ ",
-        "✗ ",
-        "✖ ",
-        "● ",
-        "[  FAILED  ]",
-        "FAIL: ",
-        "ERROR: ",
-        "FAIL  ",
-        "FAIL ",
-        "test ",
-    ];
-    let is_failing = |line: &&&str| match SIGNS.iter().find(|sign| line.starts_with(**sign)) {
-        Some(&"test ") => line.ends_with("FAILED"),
-        Some(&"FAIL " | &"FAIL  ") => line.contains('>') || line.contains(".test.") || line.contains("_test"),
-        Some(_) => true,
-        None => false,
-    };
-    let at = lines.iter().position(|line| is_failing(&line))?;
-    let line = lines[at];
-    let expects = |line: &&&str| {
-        let lower = head_bytes(line, 200).to_ascii_lowercase();
-        ["expected", "assert", "want ", "error", "→", "received", "got "]
-            .iter()
-            .any(|word| lower.contains(word))
-            && !is_verdict(line)
-    };
-    let more = lines[at + 1..].iter().take(6).find(expects).filter(|_| line.len() < 160);
-    let is_told = more.is_none_or(|more| line.contains(more.trim_start_matches(['→', ' '])));
-    Some(match more {
-        Some(more) if !is_told => {
-            format!("{line} → {}", more.trim_start_matches(['→', ' ']).trim_start_matches("E ").trim())
-        }
-        _ => line.to_owned(),
-    })
-}
-
-/// Whether a line is the verdict of a test run.
-fn is_verdict(line: &str) -> bool {
-    let has_count = line.bytes().any(|b| b.is_ascii_digit());
-    let lower = head_bytes(line, 200).to_ascii_lowercase();
-    (has_count
-        && (lower.contains(" passed")
-            || lower.contains(" failed")
-            || lower.contains(" passing")
-            || lower.contains(" failing")))
-        || lower.starts_with("test result:")
-        || lower.starts_with("tests:")
-        || lower.starts_with("tests run:")
-        || (lower.starts_with("ran ") && lower.contains(" test"))
-        || (has_count && lower.contains(" examples, "))
-        || (has_count && lower.contains(" tests completed"))
-        || ["ok  \t", "ok ", "FAIL", "PASS", "--- FAIL"].iter().any(|prefix| line.starts_with(prefix))
+/// Whether a line is a number with its unit: `413`, `0.32`, `0m4.1s`, `12 MB`.
+pub(super) fn is_value(line: &str) -> bool {
+    line.len() <= MAX_VALUE_BYTES
+        && line.starts_with(|c: char| c.is_ascii_digit())
+        && line.chars().filter(char::is_ascii_alphabetic).count() <= 4
+        && line.split_whitespace().count() <= 2
 }
 
 /// A look that the place refused, so that its code is no answer.
@@ -286,26 +239,6 @@ fn is_refused_look(line: &str) -> bool {
         || line.contains("command not found")
         || line.starts_with("fatal:")
         || line.starts_with("usage:")
-}
-
-/// Whether a verdict reports a failure; "0 failed" does not.
-fn reports_failure(line: &str) -> bool {
-    if ["FAIL", "--- FAIL"].iter().any(|prefix| line.starts_with(prefix)) || line.contains("result: FAILED") {
-        return true;
-    }
-    let lower = line.to_ascii_lowercase();
-    ["failed", "failing", "failures", "errors"].iter().any(|word| {
-        lower.match_indices(word).any(|(at, _)| {
-            let count = lower[..at].trim_end();
-            let digits = count.len() - count.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-            let before = &count[count.len() - digits..];
-            // `Failures: 2`, where the number before belongs to another word.
-            let after = lower[at + word.len()..].strip_prefix(':').map_or("", str::trim_start);
-            let after = &after[..after.bytes().take_while(u8::is_ascii_digit).count()];
-            let is_some = |digits: &str| !digits.is_empty() && !digits.bytes().all(|b| b == b'0');
-            if after.is_empty() { is_some(before) } else { is_some(after) }
-        })
-    })
 }
 
 /// Whether a line looks like an error report.
@@ -349,10 +282,14 @@ fn is_error_line(line: &str) -> bool {
     says_error && !says_none(line)
 }
 
-/// `ValueError: …`, `java.lang.IllegalStateException: …`.
+/// `ValueError: …`, `java.lang.IllegalStateException: …`, `tax/vat.py:14: NameError: …`.
 fn is_exception(line: &str) -> bool {
     let line = line.strip_prefix("> ").unwrap_or(line);
-    let Some((name, _)) = line.split_once(": ") else { return false };
+    let Some((place, rest)) = line.split_once(": ") else { return false };
+    let is_place = place.rsplit_once(':').is_some_and(|(file, number)| {
+        file.contains('.') && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+    });
+    let name = if is_place { rest.split_once(": ").map_or("", |(name, _)| name) } else { place };
     (name.ends_with("Error") || name.ends_with("Exception"))
         && name.len() > 5
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'_')

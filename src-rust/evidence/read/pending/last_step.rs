@@ -5,6 +5,7 @@
 
 use crate::evidence::commands::spelling::without_stderr_redirection;
 use crate::evidence::read::calls::CallIntent;
+use crate::evidence::read::outcome::is_value;
 use crate::evidence::read::runs::Call;
 use crate::evidence::text::{cut_end, one_line, sentences};
 use crate::evidence::write::document::SINCE_THEN;
@@ -90,7 +91,12 @@ fn text_of(call: &Call<'_>) -> Option<String> {
         CallIntent::Shell { command, about } => match about.effects.as_slice() {
             [(action, path)] if about.kind == CommandKind::Look => format!("{} {path}", verb(*action)),
             _ => {
-                let ok = if call.status.outcome == CommandStatus::Succeeded { " → ok" } else { "" };
+                let value = call.status.detail.as_deref().filter(|detail| is_value(detail));
+                let ok = match (call.status.outcome, value) {
+                    (CommandStatus::Succeeded, Some(value)) => format!(" → {value}"),
+                    (CommandStatus::Succeeded, None) => " → ok".to_owned(),
+                    _ => String::new(),
+                };
                 format!("$ {}{ok}", cut_end(&without_stderr_redirection(command), MAX_CALL_CHARS))
             }
         },
@@ -100,6 +106,7 @@ fn text_of(call: &Call<'_>) -> Option<String> {
         | CallIntent::TaskCreate(_)
         | CallIntent::TaskUpdate { .. }
         | CallIntent::Dropped(_)
+        | CallIntent::Denied(_)
         | CallIntent::Thought
         | CallIntent::Kill(_)
         | CallIntent::Ask(_)
@@ -112,6 +119,7 @@ fn verb(action: FileOp) -> &'static str {
     match action {
         FileOp::Searched => "searched",
         FileOp::Read => "read",
+        FileOp::Restored => "restored",
         FileOp::Edited => "edited",
         FileOp::Written => "wrote",
         FileOp::Created => "created",

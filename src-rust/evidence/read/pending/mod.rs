@@ -2,16 +2,20 @@
 
 pub(super) mod last_step;
 
+use crate::evidence::language::normal::folded;
 use crate::evidence::language::steps::{Named, Steps, is_same_step, overlaps, paths_in, telling};
-use crate::evidence::text::{escape_section_tags, one_line};
+use crate::evidence::text::{escape_section_tags, has_word, head_bytes, one_line, sentences};
 use crate::evidence::{FileOp, FileTouched, Note, Step};
 
 /// Longest step, and most of them.
 const MAX_CHARS: usize = 300;
 const MAX_STEPS: usize = 120;
 
+/// Bytes of a text in which the step before the next one is sought.
+const MAX_SPOKEN_BYTES: usize = 400;
+
 /// Words that say that something is dropped.
-const DROPPING: [&str; 6] = ["skip", "drop", "forget", "ignore", "bother", "worry"];
+const DROPPING: [&str; 7] = ["skip", "drop", "forget", "ignore", "bother", "worry", "no"];
 
 /// Where a step was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +91,8 @@ impl Pending {
         });
     }
 
-    /// Steps that the agent names.
-    pub(super) fn said(&mut self, message: usize, steps: Steps) {
+    /// Steps that the agent names in a text.
+    pub(super) fn said(&mut self, message: usize, text: &str, steps: Steps) {
         if let Some(now) = steps.now {
             let words = telling(&now);
             self.items.iter_mut().for_each(|item| item.is_current = overlaps(&item.words, &words));
@@ -98,10 +102,22 @@ impl Pending {
             return;
         }
         if steps.is_whole {
-            self.items.retain(|item| item.source != Source::Agent);
+            // A list of what is left also replaces that of an earlier summary if it names a step of it.
+            let names = |item: &Item| {
+                item.source == Source::Earlier
+                    && steps.steps.iter().any(|step| overlaps(&telling(&step.text), &item.words))
+            };
+            let is_earlier = self.items.iter().any(names);
+            let is_kept = |item: &Item| match item.source {
+                Source::Plan => true,
+                Source::Earlier => !is_earlier || names(item),
+                Source::Agent => false,
+            };
+            self.items.retain(is_kept);
         }
         if steps.is_next {
             self.items.retain(|item| !item.is_next);
+            self.pass_over(text, &steps.steps);
         }
         for step in steps.steps {
             let is_known = |item: &Item| {
@@ -117,17 +133,55 @@ impl Pending {
         self.now = self.now.take().filter(|now| now.message == message);
     }
 
+    /// What comes next is the end of the open steps: those before it have been done. So has a step of an earlier summary
+    /// that the text speaks of before it goes on: "weekly is identical too. Next: stock."
+    fn pass_over(&mut self, text: &str, next: &[Named]) {
+        let before = sentences(head_bytes(text, MAX_SPOKEN_BYTES))
+            .take_while(|sentence| !has_word(&folded(sentence), "next"))
+            .collect::<Vec<_>>();
+        let spoken = telling(&before.join(" "));
+        let is_next = |item: &Item| next.iter().any(|step| is_same_step(&item.text, &step.text));
+        for item in self.items.iter_mut().filter(|item| item.source == Source::Earlier) {
+            let is_spoken_of = !item.words.is_empty() && item.words.iter().all(|word| spoken.contains(word));
+            item.is_done |= is_spoken_of && !is_next(item);
+        }
+        let is_open = |item: &&Item| item.source != Source::Plan && !item.is_done;
+        let open = self.items.iter().filter(is_open).count();
+        let Some(passed) = open.checked_sub(next.len()) else { return };
+        let rest = self.items.iter().filter(is_open).skip(passed);
+        if rest.zip(next).all(|(item, step)| is_same_step(&item.text, &step.text)) {
+            let items = self.items.iter_mut().filter(|item| is_open(&&**item));
+            items.take(passed).for_each(|item| item.is_done = true);
+        }
+    }
+
     /// The user drops a step, by its number or by a word of it.
     pub(super) fn drop_by(&mut self, sentence: &str) {
         let lower = sentence.to_lowercase();
         let number = lower.split_once("step ").and_then(|(_, rest)| {
             rest[..rest.bytes().take_while(u8::is_ascii_digit).count()].parse::<u32>().ok()
         });
-        // What comes after a comma is the reason.
-        let mut said = telling(lower.split([',', ';']).next().unwrap_or(""));
-        said.retain(|word| !DROPPING.contains(&word.as_str()));
+        let words_of = |clause: &str| {
+            let mut words = telling(clause);
+            words.retain(|word| !DROPPING.contains(&word.as_str()));
+            words
+        };
+        let clauses: Vec<&str> = lower.split([',', ';']).collect();
+        let drops = |clause: &&str| clause.split_whitespace().any(|word| DROPPING.contains(&word));
+        let at = clauses.iter().position(drops).unwrap_or(0);
+        // What comes after a comma is the reason; "the tax script is dead, skip it" names the step before.
+        let (said, is_before) = match words_of(clauses[at]) {
+            said if said.is_empty() && at > 0 => (words_of(clauses[at - 1]), true),
+            said => (said, false),
+        };
+        let is_said = |word: &String| {
+            said.iter().any(|said| {
+                said == word || said.strip_prefix(word.as_str()).is_some_and(|end| end.starts_with('.'))
+            })
+        };
         let is_dropped = |item: &Item| match number {
             Some(number) => item.number == Some(number),
+            None if is_before => !item.words.is_empty() && item.words.iter().all(is_said),
             None => overlaps(&said, &item.words) && overlaps(&item.words, &said),
         };
         self.items.iter_mut().filter(|item| is_dropped(item)).for_each(|item| item.is_done = true);
@@ -283,8 +337,8 @@ mod tests {
     #[test]
     fn a_new_list_of_the_agent_replaces_its_last_one() {
         let mut pending = Pending::default();
-        pending.said(1, steps("Remaining:\n- the parser\n- the printer"));
-        pending.said(5, steps("What is left is the printer and its page."));
+        pending.said(1, "", steps("Remaining:\n- the parser\n- the printer"));
+        pending.said(5, "", steps("What is left is the printer and its page."));
         assert_eq!(open(pending), ["the printer and its page"]);
     }
 

@@ -1,0 +1,356 @@
+//! Which words of the user a later one overrules: a prohibition for now whose matter is ordered later, a wish that is
+//! denied, a value that is given anew.
+
+use super::collect::MAX_ITEMS;
+use super::said::is_same_matter;
+use crate::evidence::language::cues::is_constraint;
+use crate::evidence::language::normal::folded;
+use crate::evidence::language::normal::{is_filler, normal, stem, words};
+use crate::evidence::language::steps::telling;
+use crate::evidence::text::{has_word, sentences};
+use crate::evidence::{Evidence, Note};
+
+/// Most sentences that are compared with later ones, which is quadratic.
+const MAX_COMPARED: usize = 60;
+/// Words after which a sentence says what does not hold.
+const NEGATIONS: [&str; 20] = [
+    "不要用",
+    "别用",
+    "不用",
+    "先别",
+    "不要",
+    "不是",
+    "don't",
+    "do not",
+    "dont",
+    "not",
+    "never",
+    "no longer",
+    "instead of",
+    "rather than",
+    "without",
+    "stop",
+    "no more",
+    "drop",
+    "nicht",
+    "statt",
+];
+/// A prohibition with such a word ends with a later order.
+const FOR_NOW: [&str; 11] =
+    ["yet", "until", "before", "for now", "wait", "hold off", "first", "not now", "先别", "先不要", "暂时不"];
+/// Marks of a sentence that says what holds from then on.
+const CHANGES: [&str; 14] = [
+    "after all",
+    "instead",
+    "change of mind",
+    "changed my mind",
+    "from now on",
+    "no need to",
+    "anymore",
+    "any more",
+    "jetzt doch",
+    "doch lieber",
+    "finalement",
+    "en vez de",
+    "改成",
+    "改为",
+];
+/// Marks of a sentence that gives a new value.
+const NEW_VALUES: [&str; 3] = ["make it ", "should be ", "make that "];
+/// Marks of a sentence that overrules an earlier one.
+const OVERRULING: [&str; 17] = [
+    "不要用",
+    "改成",
+    "改用",
+    "换成",
+    "不是",
+    "after all",
+    "instead",
+    "no longer",
+    "rather than",
+    "actually",
+    "not ",
+    "don't use",
+    "do not use",
+    "scratch that",
+    "changed my mind",
+    "forget",
+    "replace",
+];
+
+/// The telling words after a negation: what does not hold.
+fn negated(lower: &str) -> Vec<String> {
+    let Some((_, at)) = negation(lower) else { return Vec::new() };
+    let rest = lower[at..].split([',', ';', '.', ':', '，', '；', '。']).next().unwrap_or("");
+    let normal = normal(rest);
+    let found = words(&normal).map(|(_, word)| stem(word).into_owned());
+    found
+        .filter(|word| {
+            word.len() > 2
+                && !is_filler(word)
+                && !matches!(word.as_str(), "us" | "use" | "using" | "meant" | "per")
+        })
+        .take(4)
+        .collect()
+}
+
+/// Where the first negation begins and ends.
+fn negation(lower: &str) -> Option<(usize, usize)> {
+    NEGATIONS
+        .iter()
+        .flat_map(|word| lower.match_indices(word).map(move |(at, _)| (at, word.len())))
+        .filter(|(at, len)| {
+            let before = lower[..*at].chars().next_back();
+            let after = lower[at + len..].chars().next();
+            [before, after].iter().all(|c| c.is_none_or(|c| !c.is_ascii_alphanumeric()))
+        })
+        .min_by_key(|(at, len)| (*at, std::cmp::Reverse(*len)))
+        .map(|(at, len)| (at, at + len))
+}
+
+/// Rules that a later word of the user ends: a prohibition for now whose matter is ordered later, a wish that is
+/// overruled.
+pub(super) fn without_replaced(found: &mut Evidence) {
+    let wishes = wishes(found);
+    let ended: Vec<bool> =
+        found.constraints.iter().map(|note| ended_by(&wishes, note.message, &note.text).is_some()).collect();
+    let mut ended = ended.into_iter();
+    found.constraints.retain(|_| !ended.next().unwrap_or(false));
+    let overruling: Vec<(usize, Vec<String>)> =
+        overruling(found).map(|(note, words)| (note.message, words)).collect();
+    let is_overruled = |note: &Note| {
+        let mut after = overruling.iter().filter(|(message, _)| *message > note.message).peekable();
+        after.peek().is_some() && {
+            let wish = Wish::of(&folded(&note.text));
+            after.any(|(_, denied)| wish.contradicts(denied))
+        }
+    };
+    found.constraints.retain(|note| !is_overruled(note));
+    let (mut constraints, mut decisions) =
+        (std::mem::take(&mut found.constraints), std::mem::take(&mut found.decisions));
+    let changes = changes(found);
+    let is_changed = |note: &Note| {
+        let own = measures(&folded(&note.text));
+        let gives_anew = |change: &ChangeOfMind<'_>| {
+            change.note.message > note.message
+                && own.iter().any(|own| change.measures.iter().any(|new| new.replaces(own)))
+        };
+        !own.is_empty() && changes.iter().any(gives_anew)
+    };
+    constraints.retain(|note| !is_changed(note));
+    decisions.retain(|note| !is_changed(note));
+    (found.constraints, found.decisions) = (constraints, decisions);
+    // Of two corrections on one matter the later one holds.
+    let corrections = found.corrections.clone();
+    let is_older = |note: &Note| {
+        corrections
+            .iter()
+            .any(|other| other.message > note.message && is_same_matter(&other.text, &note.text))
+    };
+    found.corrections.retain(|note| !is_older(note));
+}
+
+/// What the user wishes, sentence by sentence, the newest requests first.
+fn wishes(found: &Evidence) -> Vec<(&Note, Wish)> {
+    found
+        .requests
+        .iter()
+        .rev()
+        .take(MAX_COMPARED)
+        .flat_map(|note| sentences(&note.text).take(12).map(move |sentence| (note, sentence)))
+        .map(|(note, sentence)| (note, Wish::of(&folded(sentence))))
+        .collect()
+}
+
+/// The later request that orders what a sentence prohibits for now: "don't commit yet" ends with "commit it".
+fn ended_by<'e>(wishes: &[(&'e Note, Wish)], message: usize, sentence: &str) -> Option<&'e Note> {
+    let lower = folded(sentence);
+    if !FOR_NOW.iter().any(|word| has_word(&lower, word)) {
+        return None;
+    }
+    let matter = negated(&lower);
+    let verb = matter.first()?;
+    wishes
+        .iter()
+        .find(|(note, wish)| note.message > message && wish.words.contains(verb))
+        .map(|(note, _)| *note)
+}
+
+/// The user's sentences that overrule earlier ones, with what they negate.
+fn overruling(found: &Evidence) -> impl Iterator<Item = (&Note, Vec<String>)> {
+    let all = found.corrections.iter().chain(&found.constraints).rev().take(MAX_COMPARED);
+    all.filter_map(|note| {
+        let lower = folded(&note.text);
+        let marked = OVERRULING.iter().any(|mark| lower.contains(mark));
+        let words = negated(&lower);
+        (marked && !words.is_empty()).then_some((note, words))
+    })
+}
+
+/// The words of a sentence before what it denies.
+struct Wish {
+    words: Vec<String>,
+}
+
+impl Wish {
+    fn of(lower: &str) -> Wish {
+        let normal = normal(negation(lower).map_or(lower, |(at, _)| &lower[..at]));
+        Wish { words: words(&normal).map(|(_, word)| stem(word).into_owned()).collect() }
+    }
+
+    /// Whether it wants what the words deny.
+    fn contradicts(&self, denied: &[String]) -> bool {
+        let shared = denied.iter().filter(|word| self.words.contains(word)).count();
+        shared > 0 && 2 * shared >= denied.len()
+    }
+}
+
+/// A sentence of the user that says that something holds no longer.
+struct ChangeOfMind<'e> {
+    note: &'e Note,
+    words: Vec<String>,
+    measures: Vec<Measure>,
+    /// It permits: "you may touch the tests now".
+    permits: bool,
+}
+
+/// The user's sentences that change an earlier word: "the accent should be blue instead".
+fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
+    let said = found.corrections.iter().chain(&found.constraints).chain(&found.requests);
+    let said = said.map(|note| (note, note.text.as_str()));
+    let answers = found.answers.iter().filter_map(|note| Some((note, note.text.rsplit_once("→ ")?.1)));
+    said.chain(answers)
+        .rev()
+        .take(MAX_COMPARED)
+        .flat_map(|(note, text)| sentences(text).take(12).map(move |sentence| (note, sentence)))
+        .filter_map(|(note, sentence)| {
+            let lower = folded(sentence);
+            let permits = lower.trim_end_matches(['.', '!', '"']).ends_with(" now");
+            let is_change = permits || CHANGES.iter().any(|cue| lower.contains(cue));
+            let sets_value = is_change || NEW_VALUES.iter().any(|cue| lower.contains(cue));
+            let words = if is_change { telling(sentence) } else { Vec::new() };
+            let measures = if sets_value { measures(&lower) } else { Vec::new() };
+            (is_change || !measures.is_empty()).then_some(ChangeOfMind { note, words, measures, permits })
+        })
+        .collect()
+}
+
+/// The later word that changes a sentence: they share half of its words, values aside, or the sentence gives another
+/// number of the same. A permission changes only what restricts.
+fn changed_by<'e>(changes: &[ChangeOfMind<'e>], message: usize, sentence: &str) -> Option<&'e Note> {
+    if changes.is_empty() {
+        return None;
+    }
+    let lower = folded(sentence);
+    let mut words = telling(sentence);
+    words.retain(|word| {
+        !word.contains(|c: char| c.is_ascii_digit()) && !matches!(word.as_str(), "keep" | "except" | "stay")
+    });
+    let measures = measures(&lower);
+    let restricts =
+        negation(&lower).is_some() || ["only", "except"].iter().any(|word| has_word(&lower, word));
+    let concerns = |change: &&ChangeOfMind<'_>| {
+        let shared = words.iter().filter(|word| change.words.contains(word)).count();
+        let gives_anew = || measures.iter().any(|own| change.measures.iter().any(|new| new.replaces(own)));
+        change.note.message > message
+            && (restricts || !change.permits)
+            && ((shared > 0 && 2 * shared >= words.len()) || gives_anew())
+    };
+    changes.iter().find(concerns).map(|change| change.note)
+}
+
+/// A number with the words around it: `every 50 scans`, `90 a night`.
+struct Measure {
+    before: String,
+    number: String,
+    unit: String,
+}
+
+impl Measure {
+    fn replaces(&self, older: &Measure) -> bool {
+        self.unit == older.unit && self.before == older.before && self.number != older.number
+    }
+}
+
+/// The numbers of a sentence that have a unit, in the order of their place.
+fn measures(lower: &str) -> Vec<Measure> {
+    let words: Vec<&str> =
+        lower.split(|c: char| !(c.is_alphanumeric() || c == '.')).filter(|w| !w.is_empty()).collect();
+    let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    let unit_after = |at: usize| words[at + 1..].iter().find(|word| !matches!(**word, "a" | "per" | "an"));
+    let found = (0..words.len().min(40)).filter(|&at| is_number(words[at])).filter_map(|at| {
+        let unit = unit_after(at).filter(|unit| !is_number(unit))?.trim_end_matches('.');
+        let is_rate = words.get(at + 1).is_some_and(|next| matches!(*next, "a" | "per" | "an"));
+        // "90 a night" is of one kind whatever is before it.
+        let before = if is_rate || at == 0 { "" } else { words[at - 1] };
+        Some(Measure { before: before.to_owned(), number: words[at].to_owned(), unit: unit.to_owned() })
+    });
+    found.collect()
+}
+
+/// Sentences of requests that a later word overrules, and clauses of them.
+pub(super) fn overruled(found: &Evidence) -> Vec<(usize, String, Note)> {
+    let mut parts: Vec<(usize, String, Note)> = Vec::new();
+    let later: Vec<(&Note, Vec<String>)> = overruling(found).collect();
+    let wishes = wishes(found);
+    let changes = changes(found);
+    for (at, request) in found.requests.iter().enumerate() {
+        let after: Vec<_> = later.iter().filter(|(note, _)| note.message > request.message).collect();
+        for (place, sentence) in sentences(&request.text).take(40).enumerate() {
+            let wish = Wish::of(&folded(sentence));
+            let by = after.iter().find(|(_, denied)| wish.contradicts(denied)).map(|(note, _)| *note);
+            let by = by.or_else(|| ended_by(&wishes, request.message, sentence));
+            // A request begins with what is wanted, which another way of doing it does not change.
+            let may_change = |place: usize, text: &str| place > 0 || is_constraint(text);
+            let changed = |place: usize, text: &str| {
+                may_change(place, text).then(|| changed_by(&changes, request.message, text)).flatten()
+            };
+            let whole = by.or_else(|| changed(place, sentence)).map(|note| (sentence, note));
+            let clauses = if whole.is_none() && !changes.is_empty() { clauses(sentence) } else { Vec::new() };
+            let clauses = clauses.into_iter().enumerate();
+            let clauses = clauses.filter_map(|(i, clause)| Some((clause, changed(place + i, clause)?)));
+            for (text, note) in whole.into_iter().chain(clauses) {
+                if parts.len() < MAX_ITEMS {
+                    parts.push((at, text.to_owned(), note.clone()));
+                }
+            }
+        }
+    }
+    parts
+}
+
+/// The clauses of a sentence that has several: "British spelling" and "keep first person".
+fn clauses(sentence: &str) -> Vec<&str> {
+    let clauses: Vec<&str> = sentence
+        .split([',', ';', '，'])
+        .map(|clause| clause.trim().trim_end_matches(['.', '!']))
+        .filter(|clause| !clause.is_empty())
+        .collect();
+    if clauses.len() > 1 { clauses } else { Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_sentence_denies() {
+        assert_eq!(negated("and don't use redis for this after all"), ["redi", "after"]);
+        assert_eq!(negated("no, not a fixed window, they double"), ["fix", "window"]);
+        assert!(negated("use redis for the counters").is_empty());
+        let denied = negated("don't use redis for this after all");
+        assert!(Wish::of("use redis for the counters").contradicts(&denied));
+        assert!(!Wish::of("never use redis").contradicts(&negated("don't use redis")));
+    }
+    #[test]
+    fn a_number_given_anew_replaces_the_older_one() {
+        let replaces = |new: &str, old: &str| {
+            let (new, old) = (measures(new), measures(old));
+            old.iter().any(|old| new.iter().any(|new| new.replaces(old)))
+        };
+        assert!(replaces("make it every 20 scans", "batch upload every 50 scans"));
+        assert!(replaces("the budget is 100 a night from now on", "budget for hotels 90 a night"));
+        assert!(!replaces("make it every 20 scans", "every 50 pages"));
+        assert!(!replaces("make it every 50 scans", "batch upload every 50 scans"));
+    }
+}
