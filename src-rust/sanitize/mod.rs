@@ -12,6 +12,8 @@ use std::borrow::Cow;
 
 use self::confusables::{Skeleton, is_hidden};
 use self::tags::Escape;
+#[cfg(feature = "python")]
+pub(crate) use self::tags::is_blank;
 
 /// The text without markers and without invisible characters that no script needs; borrowed if unchanged. O(bytes).
 #[must_use]

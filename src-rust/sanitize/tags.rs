@@ -143,8 +143,8 @@ fn signs_off<'t>(text: &'t str, signs: &[char], most: usize) -> &'t str {
     &text[count..]
 }
 
-/// White space of Python's regular expressions.
-fn is_blank(c: char) -> bool {
+/// White space of Python's regular expressions and of its `str.strip`.
+pub(crate) fn is_blank(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
 

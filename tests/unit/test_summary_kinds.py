@@ -235,7 +235,11 @@ def test_a_word_that_changes_an_earlier_one_marks_it(earlier: str, later: str) -
 @pytest.mark.parametrize(
     ("command", "output", "test"),
     [
-        ("bundle exec rspec", "40 examples, 1 failure\nrspec ./spec/store_spec.rb:31 # Store locks", "store_spec.rb:31"),
+        (
+            "bundle exec rspec",
+            "40 examples, 1 failure\nrspec ./spec/store_spec.rb:31 # Store locks",
+            "store_spec.rb:31",
+        ),
         ("./gradlew test", "StoreTest > locks() FAILED\n3 tests completed, 1 failed", "StoreTest > locks()"),
         ("mix test", "1) test locks (StoreTest)\n   test/s.exs:31\n40 tests, 1 failure", "test locks (StoreTest)"),
         ("vendor/bin/phpunit", "1) StoreTest::testLocks\nTests: 40, Failures: 1.", "StoreTest::testLocks"),
@@ -308,7 +312,10 @@ def test_a_hypothesis_is_no_step() -> None:
     [
         ("Chapter 1 is translated. Chapter 2 is next, then 3 to 5.", ["Chapter 2", "3 to 5"]),
         ("Borax had one recall. Imvo is next.", ["Imvo"]),
-        ("Section 1 is written. Remaining: costs, subsidies, recommendation.", ["costs", "subsidies", "recommendation"]),
+        (
+            "Section 1 is written. Remaining: costs, subsidies, recommendation.",
+            ["costs", "subsidies", "recommendation"],
+        ),
     ],
 )
 def test_steps_are_named_in_many_ways(words: str, steps: list[str]) -> None:
@@ -378,6 +385,22 @@ def test_options_in_one_sentence_are_resolved() -> None:
     )
     assert "skip the test" in section(text, "Rules and decisions")
     assert "B: skip the test" in text
+
+
+def test_a_number_with_an_article_names_an_option() -> None:
+    offer = said("Hay dos: 1) IB-341 a las 08:10, 2) IB-345 a las 17:30. ¿Cuál prefiere?")
+    assert "2: IB-345 a las 17:30" in page(user("Quiero cambiar el vuelo."), offer, user("el 2"))
+
+
+def test_a_rule_of_several_clauses_is_marked_where_one_is_overruled() -> None:
+    text = page(
+        user("Edit my story. British spelling, keep first person, don't touch the dialogue."),
+        said("I would tighten the second scene. Shall I?"),
+        user("yes. And change of mind: American spelling, the magazine is in Boston"),
+        said("American spelling is back."),
+    )
+    assert "British spelling [overruled by [2]], keep first person" in text
+    assert "British spelling," not in text
 
 
 @pytest.mark.parametrize("words", ["oui, pour 8, et un repas végétarien", "ja, und bitte auch für Montag"])

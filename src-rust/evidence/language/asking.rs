@@ -227,9 +227,10 @@ pub(in crate::evidence) fn chosen<'a>(
     let words: Vec<&str> =
         answer.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(8).collect();
     let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
-    const LEADS: [&str; 14] = [
+    const LEADS: [&str; 28] = [
         "option", "variant", "number", "plan", "the", "take", "use", "go", "with", "lets", "ok", "yes", "i",
-        "choose",
+        "choose", "el", "la", "los", "le", "die", "der", "das", "nummer", "número", "numéro", "opción", "il",
+        "o", "ja",
     ];
     let first = lower.iter().position(|word| !LEADS.contains(&word.as_str()))?;
     let by_label = options.iter().find(|(label, _)| label.to_lowercase() == lower[first]);
@@ -241,7 +242,13 @@ pub(in crate::evidence) fn chosen<'a>(
     if let Some(option) = by_label.filter(|_| !is_letter || is_bare) {
         return Some(option);
     }
-    const PLACES: [&[&str]; 5] = [&["first", "former"], &["second"], &["third"], &["fourth"], &["fifth"]];
+    const PLACES: [&[&str]; 5] = [
+        &["first", "former", "primero", "primera", "erste", "ersten", "premier", "première"],
+        &["second", "segundo", "segunda", "zweite", "zweiten", "deuxième"],
+        &["third", "tercero", "tercera", "dritte", "dritten", "troisième"],
+        &["fourth"],
+        &["fifth"],
+    ];
     let place = |word: &String| PLACES.iter().position(|names| names.contains(&word.as_str()));
     let at = lower.iter().take(4).find_map(|word| match word.as_str() {
         "last" | "latter" => Some(options.len() - 1),

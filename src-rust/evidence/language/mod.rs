@@ -5,6 +5,7 @@ pub(super) mod corrections;
 pub(super) mod cues;
 pub(super) mod labels;
 mod languages;
+pub(super) mod lists;
 mod matcher;
 pub(super) mod named;
 pub(super) mod normal;

@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
+use crate::evidence::language::lists::{Named, is_item, item_of};
 use crate::evidence::language::normal::folded;
-use crate::evidence::language::steps::{Named, is_item, item_of, numbered_parts};
+use crate::evidence::language::steps::numbered_parts;
 use crate::evidence::text::{head_bytes, one_line, sentences, starts_with_ignoring_case, without_marker};
 
 /// The table of headings.

@@ -17,6 +17,7 @@ mod overruling;
 mod pending;
 mod runs;
 mod said;
+mod summaries;
 pub(super) mod tasks;
 pub(super) mod tools;
 mod wrappers;

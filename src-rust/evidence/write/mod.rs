@@ -10,5 +10,6 @@ mod page;
 pub(super) mod parse;
 pub(super) mod ranking;
 pub(super) mod render;
+mod shares;
 mod shelf;
 mod state;

@@ -98,9 +98,14 @@ fn marked(evidence: &Evidence, at: usize, text: &str) -> String {
 /// Rules, answers, corrections and refusals, and below them the decisions of the agent; and the rules that later ones
 /// replace.
 fn rules(evidence: &Evidence) -> (Vec<Item>, Vec<&Note>) {
-    let quoted = |note: &Note| match cited(evidence, note) {
-        cited if cited.is_empty() => note.text.clone(),
-        cited => format!("{cited} \"{}\"", note.text),
+    let of_message =
+        |note: &Note| evidence.requests.iter().position(|request| request.message == note.message);
+    let quoted = |note: &Note| {
+        let text = of_message(note).map_or_else(|| note.text.clone(), |at| marked(evidence, at, &note.text));
+        match cited(evidence, note) {
+            cited if cited.is_empty() => text,
+            cited => format!("{cited} \"{text}\""),
+        }
     };
     let plain = |note: &Note| format!("{}{}", spaced(&cited(evidence, note)), note.text);
     let mut all: Vec<(&Note, String, bool)> = Vec::new();

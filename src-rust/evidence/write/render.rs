@@ -10,24 +10,12 @@ use std::cell::Cell;
 use super::form::{Form, Part};
 use super::item::{Item, Share};
 use super::page::candidates;
+use super::shares::{SHARES, share};
 use super::shelf::{Shelf, Shown};
 use crate::error::Result;
 use crate::evidence::Evidence;
 use crate::evidence::text::{cut_end, cut_outline, one_line};
 
-/// Shares of a page of 500, 1,000, 2,000 and 4,000 tokens.
-const SHARES: [(Share, [usize; 4]); 9] = [
-    (Share::Request, [100, 160, 280, 450]),
-    (Share::Task, [60, 100, 250, 600]),
-    (Share::Rules, [120, 220, 450, 900]),
-    (Share::State, [60, 110, 250, 450]),
-    (Share::Open, [40, 80, 150, 300]),
-    (Share::Next, [50, 120, 250, 450]),
-    (Share::Files, [35, 120, 200, 450]),
-    (Share::Commands, [0, 30, 50, 100]),
-    (Share::Names, [15, 20, 50, 150]),
-];
-const SIZES: [usize; 4] = [500, 1_000, 2_000, 4_000];
 /// The second pass begins with items that fit whole.
 const WHOLE: [Share; 7] =
     [Share::Request, Share::Task, Share::Rules, Share::Earlier, Share::Next, Share::Open, Share::State];
@@ -61,20 +49,6 @@ const MIN_ITEM_TOKENS: usize = 24;
 const LONG_CHARS: usize = 240;
 /// Most attempts to shorten a text to a number of tokens.
 const MAX_CUTS: usize = 8;
-
-/// The share of a section in a page of `max_tokens`.
-fn share(of: Share, max_tokens: usize) -> usize {
-    let Some((_, row)) = SHARES.iter().find(|(share, _)| *share == of) else { return 0 };
-    let above = SIZES.iter().position(|size| *size >= max_tokens);
-    match above {
-        Some(0) => row[0] * max_tokens / SIZES[0],
-        Some(at) => {
-            let (low, high) = (SIZES[at - 1], SIZES[at]);
-            row[at - 1] + (row[at].saturating_sub(row[at - 1])) * (max_tokens - low) / (high - low)
-        }
-        None => row[3].saturating_mul(max_tokens) / SIZES[3],
-    }
-}
 
 type Count<'c> = &'c dyn Fn(&str) -> Result<usize>;
 
@@ -515,21 +489,4 @@ fn longest_cut(
         }
     }
     Ok(best)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_follow_the_table() {
-        assert_eq!(share(Share::Request, 500), 100);
-        assert_eq!(share(Share::Rules, 1_500), 335);
-        assert_eq!(share(Share::Task, 8_000), 1_200);
-        assert_eq!(share(Share::Open, 250), 20);
-        for size in [500, 1_000, 2_000, 4_000] {
-            let sum: usize = SHARES.iter().map(|(of, _)| share(*of, size)).sum();
-            assert!(sum <= size, "{sum} of {size}");
-        }
-    }
 }

@@ -1,13 +1,15 @@
 //! `plan` and `Plan`: plans messages, and applies the plan.
 
 pub(super) mod batch;
+mod numbers;
 mod options;
 pub(super) mod values;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyList, PyType};
+use pyo3::types::{PyDict, PyList, PyType};
 
+use self::numbers::{price, whole_number};
 pub(super) use self::options::PlanOptions;
 use self::values::{Alternative, CacheEffect, Chunk};
 use super::applying::build;
@@ -15,13 +17,13 @@ use super::counting::{Read, TokenCounter, read};
 use super::gate::{exception, guard, run};
 use super::node::Text;
 use super::system::set_system;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::fold::{changes, check, label, steps};
-
 use crate::plan as core;
 use crate::plan::{Planned, THINKING_BOUND};
 use crate::prepared::Prepared;
 use crate::rules::Pins;
+use crate::sanitize::is_blank;
 use crate::transcript::MessageSource;
 
 /// An action and a reason for each message.
@@ -492,22 +494,4 @@ pub(super) fn summary_text(
         }
         None => Ok(String::new()),
     }
-}
-
-/// Whether Python's `str.strip` removes the character.
-fn is_blank(c: char) -> bool {
-    c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
-}
-
-/// A whole number from 0; `None` for any other object, including `bool`.
-fn whole_number(value: &Bound<'_, PyAny>) -> Option<u64> {
-    if value.is_instance_of::<PyBool>() { None } else { value.extract().ok() }
-}
-
-/// A price: a number from 0.
-fn price(value: &Bound<'_, PyAny>, path: &str) -> Result<f64> {
-    let found: Option<f64> = if value.is_instance_of::<PyBool>() { None } else { value.extract().ok() };
-    found
-        .filter(|price| price.is_finite() && *price >= 0.0)
-        .ok_or_else(|| Error::config("bad_price", path, "must be a number from 0"))
 }

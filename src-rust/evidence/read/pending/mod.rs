@@ -2,8 +2,9 @@
 
 pub(super) mod last_step;
 
+use crate::evidence::language::lists::Named;
 use crate::evidence::language::normal::folded;
-use crate::evidence::language::steps::{Named, Steps, is_same_step, overlaps, paths_in, telling};
+use crate::evidence::language::steps::{Steps, is_same_step, overlaps, paths_in, telling};
 use crate::evidence::text::{escape_section_tags, has_word, head_bytes, one_line, sentences};
 use crate::evidence::{FileOp, FileTouched, Note, Step};
 
