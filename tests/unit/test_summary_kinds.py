@@ -407,3 +407,130 @@ def test_a_rule_of_several_clauses_is_marked_where_one_is_overruled() -> None:
 def test_an_answer_with_a_wish_is_a_request_in_any_language(words: str) -> None:
     text = page(user("Book a room."), said("Done. Coffee as well?"), user(words))
     assert words in section(text, "Current request")
+
+
+def test_a_rule_of_several_clauses_stays_when_a_number_in_it_changes() -> None:
+    rule = "Keep the tests, never touch the main branch, and use a limit of 50 rows."
+    text = page(user("Make it."), said("ok"), user(rule), said("ok"), user("make it a limit of 20 rows"), said("ok"))
+    assert "never touch the main branch" in text
+
+
+def test_a_number_for_another_place_replaces_nothing() -> None:
+    rule = "Never spend more than 90 a night in Rome."
+    text = page(
+        user("Plan it."), said("ok"), user(rule), said("ok"), user("In Paris it should be 120 a night."), said("ok")
+    )
+    assert rule in text
+    assert "overruled" not in text
+
+
+@pytest.mark.parametrize(
+    ("tool", "first", "error", "second"),
+    [
+        (
+            "run_sql",
+            {"sql": "DELETE FROM sessions WHERE user_id = 4211 AND expired = true"},
+            "ERROR: permission denied for table sessions",
+            {"sql": "SELECT * FROM sessions WHERE user_id = 4211 AND expired = true"},
+        ),
+        (
+            "run_sql",
+            {"sql": "INSERT INTO invoices (id, amount, owner) VALUES (7, 120, 'Ann')"},
+            "ERROR: duplicate key",
+            {"sql": "INSERT INTO invoices (id, amount, owner) VALUES (8, 120, 'Ann')"},
+        ),
+        (
+            "run_on_host",
+            {"host": "db1", "code": "systemctl restart payments-api.service now"},
+            "Error: connection refused",
+            {"host": "db2", "code": "systemctl restart payments-api.service now"},
+        ),
+    ],
+)
+def test_code_for_another_object_corrects_nothing(tool: str, first: Any, error: str, second: Any) -> None:
+    text = page(user("Do both."), call(tool, first, error), call(tool, second, "done"), said("ok"))
+    assert tool in section(text, "Open problems")
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "words"),
+    [
+        ("cancel_subscription", {"id": "G1"}, "if you don't cancel it by Friday they charge me again"),
+        ("book_flight", {"flight": "F7"}, "don't book a hotel, I stay with friends"),
+        ("update_booking", {"booking": "B1"}, "ok. And don't update the readme"),
+    ],
+)
+def test_words_about_something_else_close_no_error(tool: str, given: dict[str, Any], words: str) -> None:
+    text = page(user("Do it."), call(tool, given, {"error": "unavailable"}), said("It failed."), user(words))
+    assert tool in section(text, "Open problems")
+
+
+def test_a_cause_that_is_confirmed_stays() -> None:
+    text = page(
+        user("Why is it slow?"),
+        said("Found it: the cause is the cache TTL in `store.rs`, which is 0."),
+        shell("pytest", "4 passed"),
+        said("Confirmed: the cause is the cache TTL in `store.rs`. The proxy is not the cause."),
+    )
+    assert "the cause is the cache TTL in `store.rs`" in section(text, "State")
+
+
+@pytest.mark.parametrize("words", ["Let me see what is next.", "Tell me what is next."])
+def test_a_question_for_the_next_step_is_none(words: str) -> None:
+    text = page(user("Port them."), said("daily is ported. Next: stock, then tax."), said(words), user("fine"))
+    assert section(text, "Next steps").count("stock") == 1
+    assert "what" not in section(text, "Next steps")
+
+
+def test_a_run_without_failures_is_none() -> None:
+    text = page(user("Test."), shell("mvn test", "Tests: 40 Failures: 0"), said("ok"))
+    assert "Open problems" not in text
+
+
+def test_steps_of_a_script_are_no_failed_tests() -> None:
+    output = "1) Checking disk\n2) Checking port 5432\nError: connection to 10.0.0.4 failed: timeout"
+    text = page(user("Test."), shell("make test", failed(output)), said("It failed."))
+    assert "connection to 10.0.0.4 failed" in section(text, "Open problems")
+
+
+def test_a_change_taken_back_after_its_commit_is_a_change() -> None:
+    text = page(
+        user("Set the limit."),
+        edit("a.py", "limit = 10", "limit = 20"),
+        shell("git commit -qam 'Set limit'", "[main 1a2b3c4] Set limit"),
+        shell("pytest", "4 passed"),
+        edit("a.py", "limit = 20", "limit = 10"),
+        said("Set it back."),
+    )
+    assert "Not checked since" in text
+
+
+@pytest.mark.parametrize(
+    "command", ["git checkout main a.py", "git checkout --theirs -- a.py", "git restore -s v1.2 a.py"]
+)
+def test_another_version_of_a_file_is_a_change(command: str) -> None:
+    files = section(page(user("Fix."), edit("a.py", "x", "y"), shell(command, ""), said("ok")), "Files")
+    assert "a.py" in files
+    assert "v1.2" not in files
+
+
+def test_an_option_is_chosen_by_its_name_before_its_place() -> None:
+    text = page(user("Book it."), said("Which plan: A) basic, B) premier?"), user("premier"), said("ok"))
+    assert "(A: basic)" not in text
+
+
+def test_what_is_dropped_is_the_object_of_the_word() -> None:
+    text = page(
+        user("Build it."),
+        shell("make api", failed("error: api.c:3: undeclared x")),
+        said("It fails."),
+        user("skip the api docs, I write them"),
+    )
+    assert "make api" in section(text, "Open problems")
+    steps = page(user("Port."), said("daily is ported. Next: stock, tax."), user("there is no hurry, skip stock"))
+    assert "stock" not in section(steps, "Next steps")
+
+
+def test_names_in_brackets_are_no_steps() -> None:
+    text = page(user("Port."), said("daily is done. Remaining: search (fast, exact), weekly, docs (README, log)."))
+    assert "search (fast, exact)" in section(text, "Next steps")

@@ -76,8 +76,12 @@ fn restored(arguments: &[Word], files: &[&Word], all: &mut impl FnMut(FileOp, &[
     if is_given(&["--staged", "-S"]) && !is_given(&["--worktree", "-W"]) {
         return;
     }
-    let has_source = arguments.iter().any(|word| word.text.starts_with("--source") || word.text == "-s");
-    all(if has_source { FileOp::Edited } else { FileOp::Restored }, files);
+    let source = arguments.iter().position(|word| matches!(word.text.as_str(), "-s" | "--source"));
+    let version = source.and_then(|at| arguments.get(at + 1)).map(|word| word.text.as_str());
+    let has_source = source.is_some() || arguments.iter().any(|word| word.text.starts_with("--source="));
+    let files: Vec<&Word> =
+        files.iter().copied().filter(|word| Some(word.text.as_str()) != version).collect();
+    all(if has_source { FileOp::Edited } else { FileOp::Restored }, &files);
 }
 
 /// `git checkout -- a` and `git checkout a` set the file back; `git checkout v1 -- a` takes another version. A branch
@@ -92,12 +96,18 @@ fn checked_out(
     let makes_branch =
         arguments.iter().any(|word| matches!(word.text.as_str(), "-b" | "-B" | "--orphan" | "--detach"));
     let is_head = |word: &&Word| matches!(word.text.as_str(), "HEAD" | "@");
-    match (before, after_dashes) {
-        (_, []) if makes_branch => {}
-        (files, []) => all(FileOp::Restored, files),
-        (versions, files) if versions.iter().all(is_head) => all(FileOp::Restored, files),
-        (_, files) => all(FileOp::Edited, files),
-    }
+    let takes_side = arguments.iter().any(|word| {
+        matches!(word.text.as_str(), "--theirs" | "--ours" | "--merge" | "-m")
+            || word.text.starts_with("--conflict")
+    });
+    let (versions, files) = match (before, after_dashes) {
+        (_, []) if makes_branch => return,
+        ([file], []) => (&[][..], std::slice::from_ref(file)),
+        ([version, files @ ..], []) => (std::slice::from_ref(version), files),
+        (versions, files) => (versions, files),
+    };
+    let is_restored = !takes_side && versions.iter().all(is_head);
+    all(if is_restored { FileOp::Restored } else { FileOp::Edited }, files);
 }
 
 /// `mv a b` and `cp a b`, and into a directory `mv a b lib/`, where each keeps its name.

@@ -145,13 +145,13 @@ pub(in crate::evidence) fn options_in(text: &str) -> Vec<(String, String)> {
 fn inline(line: &str) -> Vec<(String, String)> {
     let mut starts: Vec<(usize, usize, String)> = Vec::new();
     let bytes = line.as_bytes();
-    for (at, sign) in line.match_indices([')', '.']) {
+    for (at, mark) in line.match_indices([')', '.']) {
         let before = line[..at].char_indices().rev().find(|(_, c)| !c.is_ascii_alphanumeric());
         let from = before.map_or(0, |(before, c)| before + c.len_utf8());
         let label = &line[from..at];
         let begins = from == 0 || matches!(bytes[from - 1], b' ' | b'(' | b'*');
         // "by me. Then" is no label, and neither is "at 5. 6 are left" unless a 4 is before it.
-        let is_label = sign == ")" || label.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+        let is_label = mark == ")" || label.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
         if label.is_empty()
             || label.len() > 2
             || !is_label
@@ -178,7 +178,8 @@ fn inline(line: &str) -> Vec<(String, String)> {
         let text = text.split(". ").next().unwrap_or(text);
         (label.clone(), one_line(text.trim_end_matches(['.', ',', '?']), 200))
     };
-    starts.iter().zip(ends).map(option).take(MAX_OPTIONS).collect()
+    let options = starts.iter().zip(ends).map(option).filter(|(_, text)| !text.is_empty());
+    options.take(MAX_OPTIONS).collect()
 }
 
 /// The label of a line and the text after it: `A) …`, `(b) …`, `2. …`, `Option 3: …`.
@@ -249,6 +250,14 @@ pub(in crate::evidence) fn chosen<'a>(
         &["fourth"],
         &["fifth"],
     ];
+    // "Premier" may be the name of an option.
+    let is_place = |word: &&String| PLACES.iter().any(|names| names.contains(&word.as_str()));
+    if let Some(word) = lower.iter().take(4).find(is_place) {
+        let mut named = options.iter().filter(|(_, text)| has_word(&folded(text), word));
+        if let Some(option) = named.next() {
+            return named.next().is_none().then_some(option);
+        }
+    }
     let place = |word: &String| PLACES.iter().position(|names| names.contains(&word.as_str()));
     let at = lower.iter().take(4).find_map(|word| match word.as_str() {
         "last" | "latter" => Some(options.len() - 1),

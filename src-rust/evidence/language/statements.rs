@@ -130,7 +130,7 @@ fn said(sentence: &str) -> Option<CuedStatement<'_>> {
         return None;
     }
     let is_tentative = cues & TENTATIVE != 0;
-    let rules_out = cues & RULED_OUT != 0;
+    let rules_out = cues & RULED_OUT != 0 && !sentence.ends_with(['?', '？']);
     let statement = if sentence.ends_with([':', '?', '：', '？']) || rules_out {
         None
     } else {
@@ -147,6 +147,11 @@ fn said(sentence: &str) -> Option<CuedStatement<'_>> {
         finds: cues & FINDING != 0 && !is_tentative && !rules_out && !sentence.ends_with([':', '?']),
         names_step: cues & (LEAD | NEXT | LEFT | NOW) != 0,
     })
+}
+
+/// Whether a part of a sentence rules something out.
+pub(in crate::evidence) fn rules_out(clause: &str) -> bool {
+    cues_in(&folded(clause)) & RULED_OUT != 0
 }
 
 #[cfg(test)]

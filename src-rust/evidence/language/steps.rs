@@ -11,6 +11,9 @@ use crate::evidence::text::{one_line, sentences};
 
 /// Most bytes of a lead after its cue: "Remaining for the parser:", not "The plan destroys two resources:".
 const MAX_LEAD_BYTES: usize = 20;
+/// Openings of a sentence that says all that is left, and words after which it says a part of it.
+const WHOLE: [&str; 5] = ["what is left", "what's left", "what remains", "that leaves", "remaining"];
+const PARTIAL: [&str; 4] = ["for ", "of ", "in ", "on "];
 /// Longest subject of "the parser is next".
 const MAX_SUBJECT_CHARS: usize = 80;
 /// Longest of three or more names in a row that are a step each.
@@ -24,6 +27,8 @@ pub(in crate::evidence) struct Steps {
     pub steps: Vec<Named>,
     /// They are what remains, so earlier ones are gone.
     pub is_whole: bool,
+    /// They are all that remains, not a part of it ("Remaining for the parser: …").
+    pub is_all: bool,
     /// They are what comes next, so what an earlier text said comes next is gone.
     pub is_next: bool,
     /// What the text announces to do at once.
@@ -65,6 +70,7 @@ pub(in crate::evidence) fn steps(text: &str) -> Steps {
             }) || opens_with(&lower, &NEXTS));
         if is_lead && let Some(listed) = list_below(&mut lines) {
             found.is_whole |= !lead.starts_with("then") && !lead.starts_with("after");
+            found.is_all |= says_all(lead);
             found.steps.extend(listed);
             continue;
         }
@@ -91,10 +97,15 @@ pub(in crate::evidence) fn steps(text: &str) -> Steps {
                 let is_next = lead.starts_with("next");
                 found.is_next |= is_next;
                 found.is_whole |= !lead.starts_with("then") && !is_next && !lead.starts_with("after");
+                found.is_all |= says_all(lead.trim());
                 found.steps.extend(listed_parts(rest));
             } else if groups & NEXT != 0 && opens_with(&lower, &NEXTS) {
                 found.is_whole |=
                     ["what", "that leaves", "remaining"].iter().any(|lead| lower.starts_with(lead));
+                found.is_all |= WHOLE.iter().any(|lead| {
+                    let rest = lower.strip_prefix(lead).map(str::trim_start);
+                    rest.is_some_and(|rest| !PARTIAL.iter().any(|word| rest.starts_with(word)))
+                });
                 found.is_next |= lower.starts_with("next");
                 found.steps.extend(parts_of(without_opening(sentence, &lower, &NEXTS)));
             } else if groups & NEXT != 0
@@ -113,6 +124,12 @@ pub(in crate::evidence) fn steps(text: &str) -> Steps {
     found
 }
 
+/// Whether the lead of a list announces all that is left.
+fn says_all(lead: &str) -> bool {
+    let lead = lead.trim_matches(['*', '_', ' ']);
+    WHOLE.contains(&lead) || ["left to do", "still to do", "still open", "left"].contains(&lead)
+}
+
 /// The steps of "Chapter 2 is next, then 3 to 5."
 fn said_to_be_next(sentence: &str, lower: &str) -> Option<Vec<Named>> {
     const ENDS: [&str; 4] = [" is next", " are next", " comes next", " come next"];
@@ -121,7 +138,10 @@ fn said_to_be_next(sentence: &str, lower: &str) -> Option<Vec<Named>> {
     }
     let (at, end) = ENDS.iter().find_map(|end| Some((lower.find(end)?, end)))?;
     let (subject, rest) = (sentence.get(..at)?, sentence.get(at + end.len()..)?);
-    let is_subject = subject.chars().count() <= MAX_SUBJECT_CHARS && !subject.contains([',', ';']);
+    // "Let me see what is next" names nothing.
+    let asks = ["what", "which", "who", "that", "it", "this"].iter().any(|word| lower[..at].ends_with(word))
+        || ["let me", "i'll", "i will", "tell me", "i don't"].iter().any(|lead| lower.starts_with(lead));
+    let is_subject = !asks && subject.chars().count() <= MAX_SUBJECT_CHARS && !subject.contains([',', ';']);
     let rest = rest.trim_end_matches(['.', '!']);
     let then = rest.strip_prefix(", then ").or_else(|| rest.strip_prefix(", and then "));
     if !is_subject || (then.is_none() && !rest.is_empty()) {
@@ -135,7 +155,13 @@ fn said_to_be_next(sentence: &str, lower: &str) -> Option<Vec<Named>> {
 /// The parts of what a lead announces; short names in a row are a step each: "costs, subsidies, recommendation".
 fn listed_parts(text: &str) -> Vec<Named> {
     let parts = parts_of(text);
-    if parts.iter().any(|part| part.number.is_some()) {
+    let is_no_name = |part: &Named| {
+        let lower = folded(&part.text);
+        part.number.is_some()
+            || part.text.contains(['(', ')', '[', '`', '"'])
+            || ["not ", "no ", "which ", "but "].iter().any(|lead| lower.contains(lead))
+    };
+    if parts.iter().any(is_no_name) {
         return parts;
     }
     let names: Vec<&str> = parts.iter().flat_map(|part| part.text.split(", ")).collect();

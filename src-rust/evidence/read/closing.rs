@@ -25,6 +25,8 @@ use crate::evidence::{CommandKind, CommandStatus, ErrorSeen, FileOp, Note};
 const MAX_OPEN: usize = 200;
 /// Fewest words of code by which a corrected version of it is recognised.
 const MIN_CODE_WORDS: usize = 4;
+/// Beginnings of words that say that something is dropped.
+const DROPPING: [&str; 6] = ["skip", "drop", "forget", "ignor", "bother", "worr"];
 /// Longest subject of an error.
 const MAX_SUBJECT_CHARS: usize = 240;
 /// Words in the keys of arguments that name the object of a call.
@@ -175,7 +177,7 @@ impl Errors {
         });
         match &call.intent {
             CallIntent::Shell { about, .. } => {
-                self.close_changes(about.effects.iter().filter(|(action, _)| action.is_change()));
+                self.close_changes(about.effects.iter().filter(|(action, _)| *action >= FileOp::Restored));
                 let acts: Vec<&Act> = about.acts.iter().chain(&call.echoed).collect();
                 self.close(|attempt| match attempt {
                     Attempt::Command(failed) => overcome(failed, &acts),
@@ -188,10 +190,10 @@ impl Errors {
             CallIntent::Other { arguments, .. } => {
                 self.close(|attempt| {
                     matches!(attempt, Attempt::Tool(tool, object)
-                        if (tool == call.tool
-                            && (is_same_object(tool, object, arguments) || is_corrected(object, arguments)))
+                        if (tool == call.tool && is_same_object(tool, object, arguments))
                             || ends_object(call.tool, object, arguments))
                 });
+                self.close_corrected(call.tool, arguments);
             }
             CallIntent::Lookup { address: Some(address) } => {
                 self.close(|attempt| {
@@ -288,24 +290,60 @@ impl Errors {
         }
     }
 
-    /// The user wants nothing of this kind: errors of tools with this verb are none, such as `block_merchant` after "don't
-    /// block it".
-    pub(super) fn deny(&mut self, verb: &str) {
-        self.close(
-            |attempt| matches!(attempt, Attempt::Tool(tool, _) if tool.split('_').next() == Some(verb)),
-        );
+    /// Closes the failed calls of code that this one corrects.
+    fn close_corrected(&mut self, tool: &str, arguments: &[String]) {
+        let Errors { open, seen, .. } = self;
+        open.retain(|(at, attempt)| {
+            let is_closed = matches!(attempt, Attempt::Tool(known, failed)
+                if known == tool && is_corrected(failed, &seen[*at].text, arguments));
+            seen[*at].is_resolved |= is_closed;
+            !is_closed
+        });
+    }
+
+    /// The user does not want something done: `block it` after a failed `block_merchant`. The newest error of such a tool is
+    /// none, if the words point at it or name its object.
+    pub(super) fn deny(&mut self, clause: &str) {
+        const POINTING: [&str; 4] = ["it", "that", "this", "them"];
+        let mut words = clause.split_whitespace();
+        let Some(verb) = words.next() else { return };
+        let object: Vec<&str> = words.collect();
+        let is_denied = |attempt: &Attempt| {
+            let Attempt::Tool(tool, arguments) = attempt else { return false };
+            let mut parts = tool.split('_');
+            let points = object.first().is_some_and(|word| POINTING.contains(word));
+            let own = telling(&format!("{} {}", tool.replace('_', " "), arguments.join(" ")));
+            let names = telling(&object.join(" ")).iter().any(|word| own.contains(word));
+            parts.next() == Some(verb) && (points || names)
+        };
+        if let Some(place) = self.open.iter().rposition(|(_, attempt)| is_denied(attempt)) {
+            let (at, _) = self.open.remove(place);
+            self.seen[at].is_resolved = true;
+        }
     }
 
     /// The user drops something: the errors that share words with it, or the newest if the words point at it.
     pub(super) fn drop_by(&mut self, words: &str) {
         let said = telling(words);
+        // What comes after a comma is the reason.
+        let clause = words.split([',', ';']).next().unwrap_or("");
+        let mut dropped = telling(clause);
+        dropped.retain(|word| !DROPPING.iter().any(|verb| word.starts_with(verb)));
         let shares = |error: &ErrorSeen| {
             let own = telling(&format!("{} {}", error.subject, error.text));
-            said.iter().any(|word| word.len() > 2 && own.contains(word))
+            // Of short words ("the apt pinning") all have to be in the error, in some form.
+            let is_in = |word: &String| {
+                own.iter().any(|own| own == word || (own.len() > 2 && word.starts_with(own.as_str())))
+            };
+            said.iter().any(|word| word.len() > 3 && own.contains(word))
+                || (!dropped.is_empty() && dropped.iter().all(is_in))
         };
-        let points = ["it", "that", "this", "them"]
-            .iter()
-            .any(|word| crate::evidence::text::has_word(&words.to_lowercase(), word));
+        let points_in = |text: &str| {
+            let lower = text.to_lowercase();
+            ["it", "that", "this", "them"].iter().any(|word| crate::evidence::text::has_word(&lower, word))
+        };
+        // In "skip the api docs, I write them" the word means the docs.
+        let points = points_in(clause) || (dropped.len() <= 1 && points_in(words));
         let found: Vec<usize> =
             self.open.iter().map(|(at, _)| *at).filter(|at| shares(&self.seen[*at])).collect();
         let found = if found.is_empty() && points && said.len() <= 4 {
@@ -391,20 +429,28 @@ fn is_same_object(tool: &str, failed: &[String], arguments: &[String]) -> bool {
     })
 }
 
-/// Whether a call runs the code of a failed one, corrected: most of its words are the same.
-fn is_corrected(failed: &[String], arguments: &[String]) -> bool {
-    const CODE_KEYS: [&str; 8] =
-        ["code", "sql", "query", "script", "statement", "source", "expression", "command"];
-    let code = |arguments: &[String]| -> Option<HashSet<String>> {
-        let (_, text) = arguments.iter().find_map(|pair| {
-            pair.split_once(' ').filter(|(key, _)| CODE_KEYS.contains(&key.to_ascii_lowercase().as_str()))
-        })?;
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        Some(words.map(str::to_lowercase).collect())
+/// Whether a call runs the code of a failed one, corrected: all but a word or two is the same, and the error names one of
+/// the words that are gone.
+fn is_corrected(failed: &[String], error: &str, arguments: &[String]) -> bool {
+    const CODE_KEYS: [&str; 5] = ["code", "sql", "query", "script", "expression"];
+    let is_code = |pair: &&String| {
+        pair.split_once(' ').is_some_and(|(key, _)| CODE_KEYS.contains(&key.to_ascii_lowercase().as_str()))
     };
-    let (Some(failed), Some(newer)) = (code(failed), code(arguments)) else { return false };
-    let shared = failed.intersection(&newer).count();
-    failed.len() >= MIN_CODE_WORDS && 3 * shared >= 2 * failed.len() && 3 * shared >= 2 * newer.len()
+    let words = |text: &str| -> HashSet<String> {
+        let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    let (Some(old), Some(new)) = (failed.iter().find(is_code), arguments.iter().find(is_code)) else {
+        return false;
+    };
+    let others_differ = failed.iter().filter(|pair| *pair != old).any(|pair| !arguments.contains(pair));
+    let (old, new, named) = (words(old), words(new), words(error));
+    let shared = old.intersection(&new).count();
+    !others_differ
+        && old.len() >= MIN_CODE_WORDS
+        && 3 * shared >= 2 * old.len()
+        && 3 * shared >= 2 * new.len()
+        && old.difference(&new).any(|gone| named.contains(gone))
 }
 
 /// Whether a call ends the object of a failed one, which then need not be mended: `cancel_order` after a failed

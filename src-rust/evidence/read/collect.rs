@@ -69,6 +69,7 @@ fn overview(source: &dyn MessageSource, count: usize, indices: &[usize]) -> Stri
 /// A cause that the agent stated.
 pub(super) struct Cause {
     pub(super) note: Note,
+    pub(super) words: Vec<String>,
     pub(super) is_confirmed: bool,
 }
 

@@ -1,5 +1,5 @@
 //! Which words of the user a later one overrules: a prohibition for now whose matter is ordered later, a wish that is
-//! denied, a value that is given anew.
+//! denied, a value that is given again.
 
 use super::collect::MAX_ITEMS;
 use super::said::is_same_matter;
@@ -12,6 +12,8 @@ use crate::evidence::{Evidence, Note};
 
 /// Most sentences that are compared with later ones, which is quadratic.
 const MAX_COMPARED: usize = 60;
+/// Words of a sentence in which numbers are sought.
+const MAX_MEASURED_WORDS: usize = 40;
 /// Words after which a sentence says what does not hold.
 const NEGATIONS: [&str; 20] = [
     "不要用",
@@ -129,13 +131,11 @@ pub(super) fn without_replaced(found: &mut Evidence) {
     let (mut constraints, mut decisions) =
         (std::mem::take(&mut found.constraints), std::mem::take(&mut found.decisions));
     let changes = changes(found);
+    // A rule of several clauses stays: the number is in one of them.
     let is_changed = |note: &Note| {
-        let own = measures(&folded(&note.text));
-        let gives_anew = |change: &ChangeOfMind<'_>| {
-            change.note.message > note.message
-                && own.iter().any(|own| change.measures.iter().any(|new| new.replaces(own)))
-        };
-        !own.is_empty() && changes.iter().any(gives_anew)
+        let is_simple = clauses(&note.text).is_empty() && !note.text.contains(" and ");
+        let own = if is_simple { measures(&note.text) } else { Vec::new() };
+        changes.iter().any(|change| change.note.message > note.message && change.gives_new_value(&own))
     };
     constraints.retain(|note| !is_changed(note));
     decisions.retain(|note| !is_changed(note));
@@ -214,6 +214,12 @@ struct ChangeOfMind<'e> {
     permits: bool,
 }
 
+impl ChangeOfMind<'_> {
+    fn gives_new_value(&self, older: &[Measure]) -> bool {
+        older.iter().any(|older| self.measures.iter().any(|new| new.replaces(older)))
+    }
+}
+
 /// The user's sentences that change an earlier word: "the accent should be blue instead".
 fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
     let said = found.corrections.iter().chain(&found.constraints).chain(&found.requests);
@@ -227,9 +233,12 @@ fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
             let lower = folded(sentence);
             let permits = lower.trim_end_matches(['.', '!', '"']).ends_with(" now");
             let is_change = permits || CHANGES.iter().any(|cue| lower.contains(cue));
-            let sets_value = is_change || NEW_VALUES.iter().any(|cue| lower.contains(cue));
             let words = if is_change { telling(sentence) } else { Vec::new() };
-            let measures = if sets_value { measures(&lower) } else { Vec::new() };
+            let cued = sentence.split([',', ';']).filter(|clause| {
+                let lower = folded(clause);
+                CHANGES.iter().chain(&NEW_VALUES).any(|cue| lower.contains(cue))
+            });
+            let measures = cued.flat_map(measures).collect::<Vec<_>>();
             (is_change || !measures.is_empty()).then_some(ChangeOfMind { note, words, measures, permits })
         })
         .collect()
@@ -246,15 +255,14 @@ fn changed_by<'e>(changes: &[ChangeOfMind<'e>], message: usize, sentence: &str) 
     words.retain(|word| {
         !word.contains(|c: char| c.is_ascii_digit()) && !matches!(word.as_str(), "keep" | "except" | "stay")
     });
-    let measures = measures(&lower);
+    let own = if clauses(sentence).is_empty() { measures(sentence) } else { Vec::new() };
     let restricts =
         negation(&lower).is_some() || ["only", "except"].iter().any(|word| has_word(&lower, word));
     let concerns = |change: &&ChangeOfMind<'_>| {
         let shared = words.iter().filter(|word| change.words.contains(word)).count();
-        let gives_anew = || measures.iter().any(|own| change.measures.iter().any(|new| new.replaces(own)));
         change.note.message > message
             && (restricts || !change.permits)
-            && ((shared > 0 && 2 * shared >= words.len()) || gives_anew())
+            && ((shared > 0 && 2 * shared >= words.len()) || change.gives_new_value(&own))
     };
     changes.iter().find(concerns).map(|change| change.note)
 }
@@ -264,26 +272,47 @@ struct Measure {
     before: String,
     number: String,
     unit: String,
+    /// Names in its sentence: what holds in Rome does not hold in Paris.
+    names: Vec<String>,
 }
 
 impl Measure {
     fn replaces(&self, older: &Measure) -> bool {
-        self.unit == older.unit && self.before == older.before && self.number != older.number
+        let concerns_others = !self.names.is_empty()
+            && !older.names.is_empty()
+            && !self.names.iter().any(|name| older.names.contains(name));
+        self.unit == older.unit
+            && self.before == older.before
+            && self.number != older.number
+            && !concerns_others
     }
 }
 
 /// The numbers of a sentence that have a unit, in the order of their place.
-fn measures(lower: &str) -> Vec<Measure> {
-    let words: Vec<&str> =
-        lower.split(|c: char| !(c.is_alphanumeric() || c == '.')).filter(|w| !w.is_empty()).collect();
+fn measures(sentence: &str) -> Vec<Measure> {
+    let words: Vec<&str> = sentence
+        .split(|c: char| !(c.is_alphanumeric() || c == '.'))
+        .filter(|word| !word.is_empty())
+        .take(MAX_MEASURED_WORDS)
+        .collect();
     let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    if !words.iter().any(|word| is_number(word)) {
+        return Vec::new();
+    }
+    let names = words.iter().skip(1).filter(|word| word.len() > 2 && word.starts_with(char::is_uppercase));
+    let names: Vec<String> = names.map(|name| name.trim_end_matches('.').to_owned()).collect();
     let unit_after = |at: usize| words[at + 1..].iter().find(|word| !matches!(**word, "a" | "per" | "an"));
-    let found = (0..words.len().min(40)).filter(|&at| is_number(words[at])).filter_map(|at| {
+    let found = (0..words.len()).filter(|&at| is_number(words[at])).filter_map(|at| {
         let unit = unit_after(at).filter(|unit| !is_number(unit))?.trim_end_matches('.');
         let is_rate = words.get(at + 1).is_some_and(|next| matches!(*next, "a" | "per" | "an"));
         // "90 a night" is of one kind whatever is before it.
         let before = if is_rate || at == 0 { "" } else { words[at - 1] };
-        Some(Measure { before: before.to_owned(), number: words[at].to_owned(), unit: unit.to_owned() })
+        Some(Measure {
+            before: folded(before),
+            number: words[at].to_owned(),
+            unit: folded(unit),
+            names: names.clone(),
+        })
     });
     found.collect()
 }
@@ -342,15 +371,17 @@ mod tests {
         assert!(Wish::of("use redis for the counters").contradicts(&denied));
         assert!(!Wish::of("never use redis").contradicts(&negated("don't use redis")));
     }
+
     #[test]
-    fn a_number_given_anew_replaces_the_older_one() {
+    fn a_new_number_of_the_same_replaces_the_older_one() {
         let replaces = |new: &str, old: &str| {
             let (new, old) = (measures(new), measures(old));
             old.iter().any(|old| new.iter().any(|new| new.replaces(old)))
         };
-        assert!(replaces("make it every 20 scans", "batch upload every 50 scans"));
-        assert!(replaces("the budget is 100 a night from now on", "budget for hotels 90 a night"));
+        assert!(replaces("make it every 20 scans", "Batch upload every 50 scans"));
+        assert!(replaces("the budget is 100 a night from now on", "Budget for hotels 90 a night"));
         assert!(!replaces("make it every 20 scans", "every 50 pages"));
-        assert!(!replaces("make it every 50 scans", "batch upload every 50 scans"));
+        assert!(!replaces("make it every 50 scans", "Batch upload every 50 scans"));
+        assert!(!replaces("In Paris it should be 120 a night.", "Never spend more than 90 a night in Rome."));
     }
 }

@@ -36,6 +36,8 @@ const MIN_REPORT_BYTES: usize = 240;
 const MAX_ANSWER_CHARS: usize = 400;
 /// Longest answer that is no request of its own.
 const MAX_PURE_CHARS: usize = 90;
+/// Most causes that may be ruled out, the newest.
+const MAX_CAUSES: usize = 40;
 /// Longest sentence such as "no chart", in words.
 const MAX_DENIED_WORDS: usize = 4;
 /// Words that make an answer a request as well.
@@ -126,15 +128,17 @@ impl Collector<'_> {
         let rules = rules_in(words);
         let said = cues::said(&rules);
         self.demands(i, &rules, &said, is_answer);
-        for verb in denied_verbs(words) {
-            self.calls.push(Call::new(i, "", CallIntent::Denied(verb)));
+        for clause in denied(words) {
+            self.calls.push(Call::new(i, "", CallIntent::Denied(clause)));
         }
         // "No chart." drops the step of that name.
-        let denied = sentences(words).filter(|sentence| {
-            starts_with_ignoring_case(sentence, "no ")
+        for sentence in sentences(words).filter(|sentence| !is_question(sentence)) {
+            if starts_with_ignoring_case(sentence, "no ")
                 && sentence.split_whitespace().count() <= MAX_DENIED_WORDS
-        });
-        denied.for_each(|sentence| self.pending.drop_by(sentence));
+            {
+                self.pending.drop_by(&sentence["no ".len()..]);
+            }
+        }
         for sentence in said.iter().filter(|said| said.drops()) {
             self.tasks.drop_by(sentence.sentence);
             self.pending.drop_by(sentence.sentence);
@@ -219,10 +223,11 @@ impl Collector<'_> {
             return;
         }
         self.acknowledges(i, text);
-        let (mut names_step, mut kept) = (false, 0);
+        let (mut names_step, mut kept, mut ruled_out) = (false, 0, 0);
         for said in statements::statements(text) {
             names_step |= said.names_step;
-            if said.rules_out {
+            if said.rules_out && ruled_out < MAX_PER_MESSAGE {
+                ruled_out += 1;
                 self.rule_out(i, said.sentence);
             }
             if said.reports && !self.pending.is_empty() {
@@ -234,7 +239,7 @@ impl Collector<'_> {
             match said.statement {
                 Some(Statement::Decision) if said.is_cause && said.is_confirmed => {
                     let cause = note(i, said.sentence);
-                    self.causes.push(Cause { note: cause.clone(), is_confirmed: true });
+                    self.states_cause(&cause, true);
                     push(&mut self.found.findings, cause.clone());
                     push(&mut self.found.decisions, cause);
                     kept += 1;
@@ -242,7 +247,7 @@ impl Collector<'_> {
                 Some(Statement::Decision) => {
                     let decision = note(i, said.sentence);
                     if said.is_cause {
-                        self.causes.push(Cause { note: decision.clone(), is_confirmed: false });
+                        self.states_cause(&decision, false);
                     }
                     push(&mut self.found.decisions, decision);
                     kept += 1;
@@ -256,7 +261,7 @@ impl Collector<'_> {
                 None if said.finds && tells(said.sentence) => {
                     let finding = note(i, said.sentence);
                     if said.is_confirmed {
-                        self.causes.push(Cause { note: finding.clone(), is_confirmed: true });
+                        self.states_cause(&finding, true);
                     }
                     push(&mut self.found.findings, finding);
                     kept += 1;
@@ -274,7 +279,7 @@ impl Collector<'_> {
         };
         self.pending.progress(i, &done, at);
         if names_step {
-            self.pending.said(i, text, steps::steps(text));
+            self.pending.said(i, steps::steps(text));
         }
         let state = Note::new(i, escape_section_tags(&cut_whole(text, MAX_STATE_CHARS)).into_owned());
         if text.len() >= MIN_REPORT_BYTES {
@@ -289,18 +294,27 @@ impl Collector<'_> {
             question.map(|words| note(i, &format!("{ASKED}{words}"))).into_iter().collect();
     }
 
-    /// A cause that the agent stated before turns out to be none: those that share words with the sentence, or the newest
-    /// ("That is unchanged too").
+    /// Notes a cause; of many, only the newest can be ruled out.
+    fn states_cause(&mut self, note: &Note, is_confirmed: bool) {
+        self.causes.push(Cause { words: cause_words(&note.text), note: note.clone(), is_confirmed });
+        if self.causes.len() > MAX_CAUSES {
+            self.causes.remove(0);
+        }
+    }
+
+    /// A cause that the agent stated before turns out to be none: those that share words with what is ruled out, or the
+    /// newest if there are no words ("That is unchanged too").
     fn rule_out(&mut self, i: usize, sentence: &str) {
-        let words = telling(sentence);
-        let shares = |cause: &Cause| {
-            let own = telling(&cause.note.text);
-            words.iter().any(|word| word.len() > 3 && own.contains(word))
+        let clause = sentence.split([',', ';', ':']).find(|clause| statements::rules_out(clause));
+        let words = match cause_words(clause.unwrap_or(sentence)) {
+            words if words.is_empty() => cause_words(sentence),
+            words => words,
         };
+        let shares = |cause: &Cause| words.iter().any(|word| word.len() > 3 && cause.words.contains(word));
         let (mut gone, mut left): (Vec<Cause>, Vec<Cause>) =
             std::mem::take(&mut self.causes).into_iter().partition(shares);
-        if gone.is_empty() {
-            gone.extend(left.pop());
+        if gone.is_empty() && words.is_empty() {
+            gone.extend(left.pop_if(|cause| !cause.is_confirmed));
         }
         self.causes = left;
         for cause in &gone {
@@ -331,14 +345,27 @@ fn is_pure_answer(asked: &UserQuestion, words: &str) -> bool {
     is_one && !adds && (is_value || !wishes)
 }
 
-/// The verbs after "don't": `block` of "no, don't block it".
-fn denied_verbs(words: &str) -> Vec<String> {
-    let lower = folded(head_bytes(words, 4_000));
-    let after = ["don't ", "do not "]
-        .into_iter()
-        .flat_map(|cue| lower.match_indices(cue).map(move |(at, _)| at + cue.len()));
-    let verb = |at: usize| lower[at..].split(|c: char| !c.is_alphabetic()).next().unwrap_or("").to_owned();
-    after.map(verb).filter(|verb| verb.len() > 3).take(MAX_PER_MESSAGE).collect()
+/// The words of a sentence that name a cause.
+fn cause_words(sentence: &str) -> Vec<String> {
+    const GENERIC: [&str; 8] = ["caus", "cause", "problem", "reason", "issue", "error", "wrong", "theory"];
+    let mut words = telling(sentence);
+    words.retain(|word| !GENERIC.contains(&word.as_str()));
+    words
+}
+
+/// What the user does not want done: `block it` of "no, don't block it".
+fn denied(words: &str) -> Vec<String> {
+    let clause = |sentence: &str| {
+        let lower = folded(sentence);
+        let mut rest = lower.as_str();
+        for opening in ["no, ", "no ", "ok, ", "please "] {
+            rest = rest.strip_prefix(opening).unwrap_or(rest);
+        }
+        let rest = ["don't ", "do not ", "dont "].iter().find_map(|cue| rest.strip_prefix(cue))?;
+        let clause = rest.split([',', ';', '.', '!']).next().unwrap_or("").trim();
+        (!clause.is_empty()).then(|| clause.to_owned())
+    };
+    sentences(head_bytes(words, 4_000)).filter_map(clause).take(MAX_PER_MESSAGE).collect()
 }
 
 /// Whether a finding is worth a line: it names something, and is not about the agent's own next move.

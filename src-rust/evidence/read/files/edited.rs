@@ -36,7 +36,9 @@ impl Change {
     /// The change from `old` to `new`, of a file at `path`.
     pub(in crate::evidence::read) fn between(old: &str, new: &str, path: &str) -> Change {
         let declaration = if is_prose(path) { heading } else { declared };
-        let replaced = (!old.is_empty()).then(|| (xxh3_64(old.as_bytes()), xxh3_64(new.as_bytes())));
+        // Of a longer text only the beginning is known.
+        let is_whole = !old.is_empty() && old != new && old.len().max(new.len()) < MAX_TEXT_BYTES - 4;
+        let replaced = is_whole.then(|| (xxh3_64(old.as_bytes()), xxh3_64(new.as_bytes())));
         let old: Vec<&str> = head_bytes(old, MAX_TEXT_BYTES).lines().collect();
         let new: Vec<&str> = head_bytes(new, MAX_TEXT_BYTES).lines().collect();
         let before = old.iter().zip(&new).take_while(|(a, b)| a == b).count();

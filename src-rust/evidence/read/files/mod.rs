@@ -48,6 +48,8 @@ struct Done {
     /// Changes that no other change has undone: how many, and the last of them that are known.
     changes: usize,
     known_changes: Vec<Change>,
+    /// The commit that they come after.
+    since: Option<usize>,
 }
 
 impl Done {
@@ -107,6 +109,10 @@ impl Files {
         if action.is_change() {
             file.changed_in = file.changed_in.max(Some(message));
             let done = &mut self.done[at];
+            if done.since != self.committed_in {
+                (done.since, done.changes) = (self.committed_in, 0);
+                done.known_changes.clear();
+            }
             done.changes += 1;
             done.first_changed_in = done.first_changed_in.or(Some(message));
             // A file that was written again is not deleted.
@@ -127,7 +133,7 @@ impl Files {
             known.moved_to = file.moved_to.or(known.moved_to.take());
         }
         if let (Some(note), Some(&at)) = (file.note, self.by_path.get(&path)) {
-            self.done[at] = Done { reported: vec![note], ..Done::default() };
+            self.done[at].reported = vec![note];
         }
     }
 
@@ -160,7 +166,7 @@ impl Files {
     /// A file is as it was committed: nothing was changed, or nothing since the commit.
     fn restore(&mut self, at: usize) {
         let (file, done) = (&mut self.files[at], &mut self.done[at]);
-        match self.committed_in.filter(|commit| done.first_changed_in.is_some_and(|first| first < *commit)) {
+        match self.committed_in.filter(|commit| done.first_changed_in.is_some_and(|first| first <= *commit)) {
             Some(commit) => file.changed_in = file.changed_in.min(Some(commit)),
             None => {
                 file.actions.retain(|action| !action.is_change());
@@ -197,7 +203,7 @@ impl Files {
         let is_end = |path: &str, end: &str| path.strip_suffix(end).is_some_and(|start| start.ends_with('/'));
         let mut meant = namesakes.iter().copied().filter(|at| {
             let known = &self.files[*at].path;
-            is_changed(at) && (is_end(known, path) || is_end(path, known))
+            is_changed(at) && (is_end(known, path) || (path.starts_with('/') && is_end(path, known)))
         });
         let only = meant.next()?;
         meant.next().is_none().then_some(only)

@@ -38,7 +38,7 @@ pub(super) fn verdict<'t>(lines: &[&'t str]) -> Option<&'t str> {
 /// The first failed tests, the first one with what it expected: `--- FAIL: TestX`, `FAILED tests/a.py::test_b`,
 /// `× rounds up → expected …`.
 pub(super) fn failed_tests(lines: &[&str]) -> Option<String> {
-    let is_run = lines.iter().any(|line| is_verdict(line));
+    let is_run = lines.iter().any(|line| is_verdict(line) && reports_failure(line));
     let is_failed = |line: &str| is_failed_test(line) || (is_run && is_numbered_test(line));
     let at = lines.iter().position(|line| is_failed(line))?;
     let first = with_expectation(lines[at], &lines[at + 1..]);
@@ -84,7 +84,8 @@ fn with_expectation(test: &str, after: &[&str]) -> String {
 
 fn is_failed_test(line: &str) -> bool {
     if FAILED_TEST.iter().any(|lead| line.starts_with(lead)) {
-        return true;
+        // `FAILED (failures=1)` is the verdict of unittest.
+        return !line.starts_with("FAILED (");
     }
     // `FAIL  src/a.test.ts > rounds up` of vitest, but not `FAIL	example.com/pkg` of go test.
     if line.starts_with("FAIL ") {
@@ -149,16 +150,20 @@ pub(super) fn reports_failure(line: &str) -> bool {
     }
     let lower = line.to_ascii_lowercase();
     ["failed", "failing", "failures", "failure", "errors"].iter().any(|word| {
-        lower.match_indices(word).any(|(at, _)| {
-            let count = lower[..at].trim_end();
-            let digits = count.len() - count.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-            let before = &count[count.len() - digits..];
-            // `Failures: 2`, where the number before belongs to another word.
-            let after = lower[at + word.len()..].strip_prefix(':').map_or("", str::trim_start);
-            let after = &after[..after.bytes().take_while(u8::is_ascii_digit).count()];
-            let is_some = |digits: &str| !digits.is_empty() && !digits.bytes().all(|b| b == b'0');
-            if after.is_empty() { is_some(before) } else { is_some(after) }
-        })
+        lower.match_indices(word).filter(|(at, word)| !lower[at + word.len()..].starts_with('s')).any(
+            |(at, _)| {
+                let count = lower[..at].trim_end();
+                let digits = count.len() - count.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+                let before = &count[count.len() - digits..];
+                // `Failures: 2`, where the number before belongs to another word.
+                let after = lower[at + word.len()..].strip_prefix(':').map_or("", str::trim_start);
+                let after = &after[..after.bytes().take_while(u8::is_ascii_digit).count()];
+                // `10.0.0.4 failed` counts nothing.
+                let is_count = !count[..count.len() - digits].ends_with(['.', ':', '-']);
+                let is_some = |digits: &str| !digits.is_empty() && !digits.bytes().all(|b| b == b'0');
+                if after.is_empty() { is_count && is_some(before) } else { is_some(after) }
+            },
+        )
     })
 }
 

@@ -3,20 +3,16 @@
 pub(super) mod last_step;
 
 use crate::evidence::language::lists::Named;
-use crate::evidence::language::normal::folded;
 use crate::evidence::language::steps::{Steps, is_same_step, overlaps, paths_in, telling};
-use crate::evidence::text::{escape_section_tags, has_word, head_bytes, one_line, sentences};
+use crate::evidence::text::{escape_section_tags, one_line};
 use crate::evidence::{FileOp, FileTouched, Note, Step};
 
 /// Longest step, and most of them.
 const MAX_CHARS: usize = 300;
 const MAX_STEPS: usize = 120;
 
-/// Bytes of a text in which the step before the next one is sought.
-const MAX_SPOKEN_BYTES: usize = 400;
-
 /// Words that say that something is dropped.
-const DROPPING: [&str; 7] = ["skip", "drop", "forget", "ignore", "bother", "worry", "no"];
+const DROPPING: [&str; 6] = ["skip", "drop", "forget", "ignore", "bother", "worry"];
 
 /// Where a step was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +88,8 @@ impl Pending {
         });
     }
 
-    /// Steps that the agent names in a text.
-    pub(super) fn said(&mut self, message: usize, text: &str, steps: Steps) {
+    /// Steps that the agent names.
+    pub(super) fn said(&mut self, message: usize, steps: Steps) {
         if let Some(now) = steps.now {
             let words = telling(&now);
             self.items.iter_mut().for_each(|item| item.is_current = overlaps(&item.words, &words));
@@ -103,10 +99,13 @@ impl Pending {
             return;
         }
         if steps.is_whole {
-            // A list of what is left also replaces that of an earlier summary if it names a step of it.
+            // A list of all that is left also replaces that of an earlier summary if it names a step of it.
+            let said: Vec<Vec<String>> = match steps.is_all {
+                true => steps.steps.iter().map(|step| telling(&step.text)).collect(),
+                false => Vec::new(),
+            };
             let names = |item: &Item| {
-                item.source == Source::Earlier
-                    && steps.steps.iter().any(|step| overlaps(&telling(&step.text), &item.words))
+                item.source == Source::Earlier && said.iter().any(|words| overlaps(words, &item.words))
             };
             let is_earlier = self.items.iter().any(names);
             let is_kept = |item: &Item| match item.source {
@@ -118,7 +117,7 @@ impl Pending {
         }
         if steps.is_next {
             self.items.retain(|item| !item.is_next);
-            self.pass_over(text, &steps.steps);
+            self.pass_over(&steps.steps);
         }
         for step in steps.steps {
             let is_known = |item: &Item| {
@@ -134,17 +133,10 @@ impl Pending {
         self.now = self.now.take().filter(|now| now.message == message);
     }
 
-    /// What comes next is the end of the open steps: those before it have been done. So has a step of an earlier summary
-    /// that the text speaks of before it goes on: "weekly is identical too. Next: stock."
-    fn pass_over(&mut self, text: &str, next: &[Named]) {
-        let before = sentences(head_bytes(text, MAX_SPOKEN_BYTES))
-            .take_while(|sentence| !has_word(&folded(sentence), "next"))
-            .collect::<Vec<_>>();
-        let spoken = telling(&before.join(" "));
-        let is_next = |item: &Item| next.iter().any(|step| is_same_step(&item.text, &step.text));
-        for item in self.items.iter_mut().filter(|item| item.source == Source::Earlier) {
-            let is_spoken_of = !item.words.is_empty() && item.words.iter().all(|word| spoken.contains(word));
-            item.is_done |= is_spoken_of && !is_next(item);
+    /// What comes next is the end of the open steps: those before it have been done.
+    fn pass_over(&mut self, next: &[Named]) {
+        if next.len() < 2 {
+            return;
         }
         let is_open = |item: &&Item| item.source != Source::Plan && !item.is_done;
         let open = self.items.iter().filter(is_open).count();
@@ -338,8 +330,8 @@ mod tests {
     #[test]
     fn a_new_list_of_the_agent_replaces_its_last_one() {
         let mut pending = Pending::default();
-        pending.said(1, "", steps("Remaining:\n- the parser\n- the printer"));
-        pending.said(5, "", steps("What is left is the printer and its page."));
+        pending.said(1, steps("Remaining:\n- the parser\n- the printer"));
+        pending.said(5, steps("What is left is the printer and its page."));
         assert_eq!(open(pending), ["the printer and its page"]);
     }
 
