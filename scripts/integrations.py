@@ -27,7 +27,7 @@ OUT = ROOT / "out" / "integrations"
 DOCUMENT = ROOT / "docs" / "integrations.md"
 
 #: What CI runs at each change; the others run at night.
-CI = ("langchain", "openai_agents", "pydantic_ai", "litellm", "telemetry")
+CI = ("langchain", "openai_agents", "pydantic_ai")
 
 BEGIN, END = "<!-- rows by scripts/integrations.py -->", "<!-- end of rows -->"
 HEADER = "| framework | package | calls | folds | summaries | most tokens | copies of the pin |"
