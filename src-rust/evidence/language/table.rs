@@ -164,6 +164,11 @@ pub(in crate::evidence) fn told_in(text: &str) -> Vec<&str> {
     found
 }
 
+/// Whether a word (lower case) or its stem says that something is dropped.
+pub(in crate::evidence) fn is_dropping(word: &str) -> bool {
+    ["skip", "drop", "forget", "ignor", "bother", "worr"].iter().any(|verb| word.starts_with(verb))
+}
+
 /// Whether a word of a text (lower case) is in a list.
 pub(in crate::evidence) fn has_any(lower: &str, words: &[&str]) -> bool {
     words.iter().any(|word| has_word(lower, word))

@@ -40,7 +40,7 @@ pub(super) enum CallIntent {
     TaskUpdate { number: String, status: String },
     /// The user dropped something.
     Dropped(String),
-    /// No call: the user wants none with this verb.
+    /// No call: what the user does not want done, `block it`.
     Denied(String),
     /// A question to the user.
     Ask(Vec<UserQuestion>),

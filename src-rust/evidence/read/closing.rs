@@ -18,15 +18,16 @@ use super::tools;
 use crate::evidence::commands::programs::Act;
 use crate::evidence::commands::shell;
 use crate::evidence::language::steps::telling;
-use crate::evidence::text::{Phrases, escape_section_tags, one_line};
+use crate::evidence::language::table::is_dropping;
+use crate::evidence::text::{Phrases, escape_section_tags, has_word, one_line};
 use crate::evidence::{CommandKind, CommandStatus, ErrorSeen, FileOp, Note};
 
 /// Most open errors that a success is compared with, the newest.
 const MAX_OPEN: usize = 200;
 /// Fewest words of code by which a corrected version of it is recognised.
 const MIN_CODE_WORDS: usize = 4;
-/// Beginnings of words that say that something is dropped.
-const DROPPING: [&str; 6] = ["skip", "drop", "forget", "ignor", "bother", "worr"];
+/// Words that point at what was said before.
+const POINTING: [&str; 4] = ["it", "that", "this", "them"];
 /// Longest subject of an error.
 const MAX_SUBJECT_CHARS: usize = 240;
 /// Words in the keys of arguments that name the object of a call.
@@ -304,7 +305,6 @@ impl Errors {
     /// The user does not want something done: `block it` after a failed `block_merchant`. The newest error of such a tool is
     /// none, if the words point at it or name its object.
     pub(super) fn deny(&mut self, clause: &str) {
-        const POINTING: [&str; 4] = ["it", "that", "this", "them"];
         let mut words = clause.split_whitespace();
         let Some(verb) = words.next() else { return };
         let object: Vec<&str> = words.collect();
@@ -328,7 +328,7 @@ impl Errors {
         // What comes after a comma is the reason.
         let clause = words.split([',', ';']).next().unwrap_or("");
         let mut dropped = telling(clause);
-        dropped.retain(|word| !DROPPING.iter().any(|verb| word.starts_with(verb)));
+        dropped.retain(|word| !is_dropping(word));
         let shares = |error: &ErrorSeen| {
             let own = telling(&format!("{} {}", error.subject, error.text));
             // Of short words ("the apt pinning") all have to be in the error, in some form.
@@ -340,7 +340,7 @@ impl Errors {
         };
         let points_in = |text: &str| {
             let lower = text.to_lowercase();
-            ["it", "that", "this", "them"].iter().any(|word| crate::evidence::text::has_word(&lower, word))
+            POINTING.iter().any(|word| has_word(&lower, word))
         };
         // In "skip the api docs, I write them" the word means the docs.
         let points = points_in(clause) || (dropped.len() <= 1 && points_in(words));

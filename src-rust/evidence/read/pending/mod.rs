@@ -4,15 +4,13 @@ pub(super) mod last_step;
 
 use crate::evidence::language::lists::Named;
 use crate::evidence::language::steps::{Steps, is_same_step, overlaps, paths_in, telling};
+use crate::evidence::language::table::is_dropping;
 use crate::evidence::text::{escape_section_tags, one_line};
 use crate::evidence::{FileOp, FileTouched, Note, Step};
 
 /// Longest step, and most of them.
 const MAX_CHARS: usize = 300;
 const MAX_STEPS: usize = 120;
-
-/// Words that say that something is dropped.
-const DROPPING: [&str; 6] = ["skip", "drop", "forget", "ignore", "bother", "worry"];
 
 /// Where a step was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,11 +154,11 @@ impl Pending {
         });
         let words_of = |clause: &str| {
             let mut words = telling(clause);
-            words.retain(|word| !DROPPING.contains(&word.as_str()));
+            words.retain(|word| !is_dropping(word));
             words
         };
         let clauses: Vec<&str> = lower.split([',', ';']).collect();
-        let drops = |clause: &&str| clause.split_whitespace().any(|word| DROPPING.contains(&word));
+        let drops = |clause: &&str| clause.split_whitespace().any(is_dropping);
         let at = clauses.iter().position(drops).unwrap_or(0);
         // What comes after a comma is the reason; "the tax script is dead, skip it" names the step before.
         let (said, is_before) = match words_of(clauses[at]) {
