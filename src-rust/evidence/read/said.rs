@@ -365,7 +365,12 @@ fn denied(words: &str) -> Vec<String> {
         let clause = rest.split([',', ';', '.', '!']).next().unwrap_or("").trim();
         (!clause.is_empty()).then(|| clause.to_owned())
     };
-    sentences(head_bytes(words, 4_000)).filter_map(clause).take(MAX_PER_MESSAGE).collect()
+    let head = head_bytes(words, 4_000);
+    // Few messages deny anything: most of them are not read sentence by sentence.
+    if !["n't ", "n’t ", "nt ", "not "].iter().any(|cue| head.contains(cue)) {
+        return Vec::new();
+    }
+    sentences(head).filter_map(clause).take(MAX_PER_MESSAGE).collect()
 }
 
 /// Whether a finding is worth a line: it names something, and is not about the agent's own next move.
