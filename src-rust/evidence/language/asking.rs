@@ -74,7 +74,10 @@ pub(in crate::evidence) fn asked_in(text: &str) -> Option<UserQuestion> {
     {
         parts.push(before.trim_end_matches(':'));
     }
-    parts.push(question);
+    // "Should it be: A) a date, or B) something else?" asks with the sentence before its options.
+    if parts.is_empty() || !is_option(question) {
+        parts.push(question);
+    }
     if after > 0 && options.is_empty() {
         parts.extend(&said[at + 1..]);
     }
@@ -96,9 +99,10 @@ pub(in crate::evidence) fn left_to_answer(text: &str) -> Option<String> {
     (!is_courtesy(asked)).then(|| one_line(&asked.replace("**", ""), MAX_QUESTION_CHARS))
 }
 
-/// Whether a sentence is a piece of a table or of emphasized text, which explains no question.
+/// Whether a sentence is a piece of a table or of emphasized text, which explains no question. Of a label that begins a
+/// line, "**Depth:** how far", the first mark is not in the sentence.
 fn is_fragment(sentence: &str) -> bool {
-    sentence.contains('|') || sentence.matches("**").count() % 2 == 1
+    sentence.contains('|') || (sentence.matches("**").count() % 2 == 1 && !sentence.contains(":**"))
 }
 
 fn is_label(sentence: &str) -> bool {
@@ -287,6 +291,16 @@ pub(in crate::evidence) fn answers_by_number(
     paired.filter(|_| are_answers).unwrap_or_default()
 }
 
+/// What an answer to several questions says besides: its lines without numbers.
+pub(in crate::evidence) fn besides_numbers(answer: &str) -> String {
+    let is_numbered = |line: &&str| {
+        let bare = line.trim().trim_start_matches(['-', '*', '•', ' ']);
+        label_of(bare).is_some() || !inline(bare).is_empty()
+    };
+    let lines: Vec<&str> = answer.lines().filter(|line| !is_numbered(line)).collect();
+    lines.join("\n").trim().to_owned()
+}
+
 /// What one of several questions asks: its label and its first question, without what explains it.
 fn asked_of(question: &str) -> String {
     let whole = question.replace("**", "");
@@ -407,7 +421,26 @@ mod tests {
         let found: Vec<String> = found.iter().map(|(asked, answer)| answered(asked, answer)).collect();
         assert_eq!(found, ["Depth: how far back? → \"50 commits\"", "Show them? → \"no\""]);
         assert!(answers_by_number(&asked, "no, and 50 commits").is_empty());
+        assert_eq!(besides_numbers("I looked it up.\n\n1. 50 commits\n2. no"), "I looked it up.");
+        assert_eq!(besides_numbers("1. no 2. the last 50"), "");
         assert!(answers_by_number(&asked, "1. no\n2. yes\n3. write the docs").is_empty());
+    }
+
+    #[test]
+    fn a_question_that_ends_with_its_options_is_the_sentence_before_them() {
+        let text = "Clear now.\n\n**One question:** Should it be:\n\nA) The time of the last word\nB) Updated by each \
+            check\nC) Something else?";
+        let asked = asked_in(text).unwrap_or_default();
+        assert_eq!(asked.question, "One question: Should it be");
+        let found = answers_by_number(&asked, "A) when he leaves\nB) later, as a change of its own");
+        let found: Vec<String> = found.iter().map(|(asked, answer)| answered(asked, answer)).collect();
+        assert_eq!(
+            found,
+            [
+                "The time of the last word → \"when he leaves\"",
+                "Updated by each check → \"later, as a change of its own\""
+            ]
+        );
     }
 
     #[test]

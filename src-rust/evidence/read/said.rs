@@ -7,7 +7,7 @@ use super::runs::Call;
 use super::wrappers::{self, ENVIRONMENT, Unwrapped};
 use crate::evidence::Note;
 use crate::evidence::language::asking::{
-    UserQuestion, answered, answers_by_number, asked_in, chosen, is_question, left_to_answer,
+    UserQuestion, answered, answers_by_number, asked_in, besides_numbers, chosen, is_question, left_to_answer,
 };
 use crate::evidence::language::corrections;
 use crate::evidence::language::cues::{self, CuedSentence};
@@ -96,7 +96,8 @@ impl Collector<'_> {
         let asked = self.asked.take().filter(|asked| !is_courtesy(&asked.question));
         let is_nod = is_nod(words);
         let by_number = asked.as_ref().map_or_else(Vec::new, |asked| answers_by_number(asked, words));
-        let mut is_answer = !by_number.is_empty();
+        let besides = if by_number.is_empty() { words.to_owned() } else { besides_numbers(words) };
+        let mut is_answer = !by_number.is_empty() && (besides.is_empty() || self::is_nod(&besides));
         for (asked, answer) in &by_number {
             self.answered(i, asked, answer);
         }
@@ -120,7 +121,7 @@ impl Collector<'_> {
         }
         if !is_answer {
             let most = if self.found.requests.is_empty() { MAX_TASK_CHARS } else { MAX_REQUEST_CHARS };
-            let request = escape_section_tags(&cut_middle(words, most)).into_owned();
+            let request = escape_section_tags(&cut_middle(&besides, most)).into_owned();
             push(&mut self.found.requests, Note::new(i, request));
             self.found.last_step = None;
             self.user_list(i, words);

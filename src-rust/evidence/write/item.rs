@@ -11,10 +11,13 @@ pub(super) enum Share {
     Rules,
     /// Requests between the task and the newest one.
     Earlier,
+    /// The last checks, the last commit, and what others see.
     State,
     Open,
     Next,
     Files,
+    /// What is done, found and reported.
+    Done,
     Commands,
     /// What look-ups found, and what earlier summaries note.
     Background,

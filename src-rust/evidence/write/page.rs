@@ -112,7 +112,14 @@ fn rules(evidence: &Evidence) -> (Vec<Item>, Vec<&Note>) {
     let answered: HashSet<&str> = evidence.corrections.iter().map(|note| note.text.as_str()).collect();
     all.extend(evidence.corrections.iter().map(|note| (note, quoted(note), false)));
     all.extend(evidence.refusals.iter().map(|note| (note, plain(note), false)));
-    all.extend(evidence.answers.iter().map(|note| (note, plain(note), false)));
+    // A rule that answers a question says it all.
+    let is_rule = |note: &&Note| {
+        let says = |rule: &Note| {
+            rule.message != note.message && note.text.ends_with(&format!("→ \"{}\"", rule.text))
+        };
+        evidence.constraints.iter().any(says)
+    };
+    all.extend(evidence.answers.iter().filter(|note| !is_rule(note)).map(|note| (note, plain(note), false)));
     let is_answer = |note: &Note| {
         let quoted = format!("\"{}\"", note.text);
         evidence.answers.iter().any(|answer| answer.message == note.message && answer.text.contains(&quoted))

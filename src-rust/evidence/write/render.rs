@@ -17,10 +17,7 @@ use crate::evidence::Evidence;
 use crate::evidence::text::{cut_end, cut_outline, one_line};
 
 /// The second pass begins with items that fit whole.
-const WHOLE: [Share; 7] =
-    [Share::Request, Share::Task, Share::Rules, Share::Earlier, Share::Next, Share::Open, Share::State];
-/// It goes on with shortened items, and with sections that a page can lack.
-const REST: [Share; 11] = [
+const WHOLE: [Share; 8] = [
     Share::Request,
     Share::Task,
     Share::Rules,
@@ -28,6 +25,18 @@ const REST: [Share; 11] = [
     Share::Next,
     Share::Open,
     Share::State,
+    Share::Done,
+];
+/// It goes on with shortened items, and with sections that a page can lack.
+const REST: [Share; 12] = [
+    Share::Request,
+    Share::Task,
+    Share::Rules,
+    Share::Earlier,
+    Share::Next,
+    Share::Open,
+    Share::State,
+    Share::Done,
     Share::Files,
     Share::Commands,
     Share::Names,
@@ -35,7 +44,7 @@ const REST: [Share; 11] = [
 ];
 /// Earlier requests take at most a tenth of the page before the next steps are complete.
 const EARLIER_DIVISOR: usize = 10;
-/// Files take at most a quarter of the page before the state is complete.
+/// Files take at most a quarter of the page before what is done is complete.
 const FILES_DIVISOR: usize = 4;
 /// A page of this size names all files before it describes the changes of some.
 const ALL_NAMES_TOKENS: usize = 2_000;
@@ -217,7 +226,7 @@ impl<'e> Page<'e> {
     fn second_pass(&mut self, count: Count<'_>) -> Result<()> {
         for (order, may_cut) in [(&WHOLE[..], false), (&REST[..], true)] {
             for of in order {
-                if *of == Share::State && !may_cut {
+                if *of == Share::Done && !may_cut {
                     self.fill_files(self.left.min(self.size / FILES_DIVISOR), true, count)?;
                 }
                 self.grow(*of, may_cut, count)?;
@@ -368,11 +377,12 @@ impl<'e> Page<'e> {
 
     /// Drops the least valuable items.
     fn drop_last(&mut self, drops: usize) {
-        const VALUE: [Share; 11] = [
+        const VALUE: [Share; 12] = [
             Share::Background,
             Share::Names,
             Share::Commands,
             Share::Files,
+            Share::Done,
             Share::State,
             Share::Open,
             Share::Earlier,

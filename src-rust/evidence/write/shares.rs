@@ -3,11 +3,12 @@
 use super::item::Share;
 
 /// Shares of a page of 500, 1,000, 2,000 and 4,000 tokens.
-pub(super) const SHARES: [(Share, [usize; 4]); 9] = [
+pub(super) const SHARES: [(Share, [usize; 4]); 10] = [
     (Share::Request, [100, 160, 280, 450]),
     (Share::Task, [60, 100, 250, 600]),
     (Share::Rules, [120, 220, 450, 900]),
-    (Share::State, [60, 110, 250, 450]),
+    (Share::State, [40, 80, 150, 250]),
+    (Share::Done, [20, 30, 100, 200]),
     (Share::Open, [40, 80, 150, 300]),
     (Share::Next, [50, 120, 250, 450]),
     (Share::Files, [35, 120, 200, 450]),

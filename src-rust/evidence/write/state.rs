@@ -12,13 +12,16 @@ use crate::evidence::{CommandKind, CommandRun, Evidence, Note};
 
 /// Most open errors that a statement is compared with.
 const MAX_COMPARED: usize = 60;
+/// The place of the first item on what is done; those before it say how things are.
+const FIRST_DONE: u64 = 5;
 /// Most calls that others see of which the state tells.
 const MAX_PUBLISHED: usize = 4;
 
 pub(super) fn state(evidence: &Evidence) -> Vec<Item> {
     let mut found: Vec<Item> = Vec::new();
     let mut add = |place: u64, order: usize, text: String| {
-        found.push(item(Part::State, Share::State, (place, order), String::new(), &text));
+        let share = if place < FIRST_DONE { Share::State } else { Share::Done };
+        found.push(item(Part::State, share, (place, order), String::new(), &text));
     };
     checked(evidence).into_iter().for_each(|(place, text)| add(place, 0, text));
     if let Some((commit, paths)) = &evidence.committed {
@@ -61,7 +64,11 @@ pub(super) fn state(evidence: &Evidence) -> Vec<Item> {
         .enumerate()
         .map(|(at, note)| {
             let end = if is_said(note) { " (said, not checked)" } else { "" };
-            (note.message, 5 + at as u64, format!("{}{}{end}", spaced(&cited(evidence, note)), note.text))
+            (
+                note.message,
+                FIRST_DONE + at as u64,
+                format!("{}{}{end}", spaced(&cited(evidence, note)), note.text),
+            )
         })
         .collect();
     other.extend(evidence.findings.iter().enumerate().map(|(at, note)| {
@@ -78,7 +85,7 @@ pub(super) fn state(evidence: &Evidence) -> Vec<Item> {
     let said = |label: &str, note: &Note, place: u64| {
         let lead = format!("{label}{}: \"", preceded(&cited(evidence, note)));
         let text = without_traces(&note.text);
-        Item { end: "\"", may_shorten: true, ..item(Part::State, Share::State, (place, 0), lead, &text) }
+        Item { end: "\"", may_shorten: true, ..item(Part::State, Share::Done, (place, 0), lead, &text) }
     };
     found.extend(evidence.last_state.iter().filter_map(|note| {
         let text =
