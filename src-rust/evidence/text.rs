@@ -164,16 +164,18 @@ pub(super) fn cut_outline(text: &str, max_chars: usize) -> Cow<'_, str> {
     Cow::Owned(out.trim_end().to_owned())
 }
 
-/// The offsets after each line and each sentence.
+/// The offsets after each line and each sentence. The number of a list item is no sentence.
 fn ends_of_thoughts(text: &str) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut chars = text.char_indices().peekable();
+    let mut is_number = true;
     while let Some((at, c)) = chars.next() {
         let is_end = match c {
             '\n' | '。' | '！' | '？' | '；' => true,
-            '.' | '!' | '?' => chars.peek().is_none_or(|(_, next)| next.is_whitespace()),
+            '.' | '!' | '?' => !is_number && chars.peek().is_none_or(|(_, next)| next.is_whitespace()),
             _ => false,
         };
+        is_number = c == '\n' || (is_number && (c.is_ascii_digit() || c == ' '));
         if is_end {
             ends.push(at + c.len_utf8());
         }
@@ -316,13 +318,8 @@ fn sentence_end(text: &str) -> usize {
 
 /// Whether `text` (lower case) contains `word` without adjacent letters or digits.
 pub(super) fn has_word(text: &str, word: &str) -> bool {
-    word_at(text, word).is_some()
-}
-
-/// Where `word` stands in `text` (lower case) without adjacent letters or digits.
-pub(super) fn word_at(text: &str, word: &str) -> Option<usize> {
     let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_ascii_alphanumeric());
-    text.match_indices(word).map(|(at, _)| at).find(|&at| {
+    text.match_indices(word).any(|(at, _)| {
         is_edge(text[..at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next())
     })
 }

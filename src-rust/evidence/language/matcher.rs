@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 /// Cues in groups; a group is a bit.
 #[derive(Debug, Default)]
-pub(super) struct Matcher {
+pub(in crate::evidence) struct Matcher {
     by_start: FxHashMap<[u8; 2], Vec<(&'static str, u32)>>,
     /// Cues that start with a non-ASCII character; they match anywhere.
     by_sign: FxHashMap<[u8; 3], Vec<(&'static str, u32)>>,
@@ -16,7 +16,7 @@ pub(super) struct Matcher {
 
 impl Matcher {
     /// Adds a group of cues under the bits of `group`.
-    pub(super) fn with(mut self, group: u32, cues: &[&'static str]) -> Self {
+    pub(in crate::evidence) fn with(mut self, group: u32, cues: &[&'static str]) -> Self {
         for cue in cues {
             match cue.as_bytes() {
                 [a, b, ..] if a.is_ascii_alphanumeric() => {
@@ -30,20 +30,49 @@ impl Matcher {
     }
 
     /// The groups with a cue in `lower`: as whole words, in unspaced scripts anywhere.
-    pub(super) fn groups_in(&self, lower: &str) -> u32 {
+    pub(in crate::evidence) fn groups_in(&self, lower: &str) -> u32 {
+        let mut groups = 0;
+        self.each(lower, |_, _, group| {
+            groups |= group;
+            true
+        });
+        groups
+    }
+
+    /// Whether there is a cue of any group in `lower`.
+    pub(in crate::evidence) fn is_in(&self, lower: &str) -> bool {
+        self.first_in(lower).is_some()
+    }
+
+    /// Where the first cue in `lower` begins and ends, of several at that place the longest.
+    pub(in crate::evidence) fn first_in(&self, lower: &str) -> Option<(usize, usize)> {
+        let mut first: Option<(usize, usize)> = None;
+        self.each(lower, |at, len, _| {
+            if first.is_none_or(|(start, end)| start == at && end < at + len) {
+                first = Some((at, at + len));
+            }
+            // Longer cues at the same place are still to come.
+            first.is_none_or(|(start, _)| start == at)
+        });
+        first
+    }
+
+    /// Calls `found` with the place, length and groups of each cue in `lower`, from the left, until it says no.
+    #[inline]
+    fn each(&self, lower: &str, mut found: impl FnMut(usize, usize, u32) -> bool) {
         let bytes = lower.as_bytes();
-        let (mut groups, mut at) = (0, 0);
+        let mut at = 0;
         while at + 1 < bytes.len() {
             let first = bytes[at];
             if first.is_ascii_alphanumeric() {
+                let rest = &bytes[at..];
                 for (cue, group) in self.by_start.get(&[first, bytes[at + 1]]).into_iter().flatten() {
-                    let rest = &bytes[at..];
                     let is_there = rest.starts_with(cue.as_bytes());
-                    if is_there && !rest.get(cue.len()).is_some_and(u8::is_ascii_alphanumeric) {
-                        groups |= group;
+                    let is_word = !rest.get(cue.len()).is_some_and(u8::is_ascii_alphanumeric);
+                    if is_there && is_word && !found(at, cue.len(), *group) {
+                        return;
                     }
                 }
-                let rest = &bytes[at..];
                 at += rest.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(rest.len());
                 continue;
             }
@@ -52,12 +81,14 @@ impl Matcher {
                 && let Some(next) = bytes.get(at + 2)
                 && let Some(cues) = self.by_sign.get(&[first, bytes[at + 1], *next])
             {
-                let found = cues.iter().filter(|(cue, _)| bytes[at..].starts_with(cue.as_bytes()));
-                groups |= found.fold(0, |sum, (_, group)| sum | group);
+                for (cue, group) in cues {
+                    if bytes[at..].starts_with(cue.as_bytes()) && !found(at, cue.len(), *group) {
+                        return;
+                    }
+                }
             }
             at += 1;
         }
-        groups
     }
 }
 
@@ -76,5 +107,14 @@ mod tests {
         assert_eq!(matcher.groups_in("no more than mai"), 3);
         assert_eq!(matcher.groups_in("wir müssen 必须"), 4);
         assert_eq!(matcher.groups_in(""), 0);
+    }
+
+    #[test]
+    fn the_first_and_longest_cue_is_found() {
+        let matcher = Matcher::default().with(1, &["no", "no more", "not", "不要", "不要用"]);
+        assert_eq!(matcher.first_in("there is no more, not now"), Some((9, 16)));
+        assert_eq!(matcher.first_in("notes: not now"), Some((7, 10)));
+        assert_eq!(matcher.first_in("请不要用它"), Some((3, 12)));
+        assert_eq!(matcher.first_in("nothing"), None);
     }
 }

@@ -6,7 +6,7 @@ pub(super) mod cues;
 pub(super) mod labels;
 mod languages;
 pub(super) mod lists;
-mod matcher;
+pub(super) mod matcher;
 pub(super) mod named;
 pub(super) mod normal;
 pub(super) mod plan_rules;

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::matcher::Matcher;
 use super::normal::folded;
-use crate::evidence::text::{has_word, starts_with_ignoring_case, word_at};
+use crate::evidence::text::{has_word, starts_with_ignoring_case};
 
 /// Group, cue and example, a line each.
 const TABLE: &str = include_str!("../data/cues.tsv");
@@ -83,12 +83,12 @@ const LEADS: [&str; 15] = [
 
 /// What a sentence says is changed: from the first word that says so, without "let me" and what else is before it.
 pub(in crate::evidence) fn change_said(sentence: &str) -> Option<&str> {
-    static VERBS: LazyLock<Vec<&'static str>> = LazyLock::new(|| cues_of("change"));
+    static VERBS: LazyLock<Matcher> = LazyLock::new(|| Matcher::default().with(1, &cues_of("change")));
     let lower = folded(sentence);
     if lower.len() != sentence.len() {
         return None;
     }
-    let at = VERBS.iter().filter_map(|verb| word_at(&lower, verb)).min()?;
+    let (at, _) = VERBS.first_in(&lower)?;
     // "These fields use a default" announces nothing.
     let before = lower[..at].trim_end();
     let announces = before.is_empty()

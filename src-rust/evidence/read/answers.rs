@@ -12,6 +12,9 @@ use crate::node::{Kind, Node};
 const MAX_BYTES: usize = 32 << 10;
 /// Longest answer.
 const MAX_CHARS: usize = 400;
+/// Longest refused call, and longest text on what it would have changed.
+const MAX_REFUSED_CHARS: usize = 200;
+const MAX_CHANGE_CHARS: usize = 100;
 /// Most pieces of a result that are shown.
 const MAX_PIECES: usize = 4;
 
@@ -182,13 +185,14 @@ pub(super) fn refused(call: &Call<'_>) -> String {
         CallIntent::Shell { command, .. } => format!("`{command}`"),
         CallIntent::Files(files) => {
             let path = files.first().map_or("", |(_, path)| path.as_str());
-            format!("{} {path}", call.tool)
+            let change = call.changes.first().and_then(|(_, change)| change.note(MAX_CHANGE_CHARS));
+            format!("{} {path}{}", call.tool, change.map_or_else(String::new, |what| format!(" ({what})")))
         }
         CallIntent::Plan(_) => "the plan".to_owned(),
         CallIntent::Other { line, .. } => line.clone(),
         _ => call.tool.to_owned(),
     };
-    one_line(&escape_section_tags(&text), 160)
+    one_line(&escape_section_tags(&text), MAX_REFUSED_CHARS)
 }
 
 /// What a result says besides that it succeeded: `charged 243.5`, or its first line.

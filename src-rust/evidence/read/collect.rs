@@ -289,6 +289,9 @@ fn first_text<'t>(transcript: &'t Transcript, part: &Part) -> Option<&'t str> {
 fn announced_change(text: &str) -> Option<String> {
     let text = without_calls(text);
     let said = sentences(head_bytes(&text, 600)).take(3).find_map(change_said)?;
+    // What is after a dash explains it.
+    let said =
+        [" - ", " — ", " – "].iter().find_map(|dash| said.split_once(dash)).map_or(said, |(said, _)| said);
     (said.chars().count() <= MAX_SAID_CHARS && telling(said).len() >= 2)
         .then(|| one_line(&escape_section_tags(said), MAX_SAID_CHARS))
 }

@@ -1,9 +1,14 @@
 //! Which words of the user a later one overrules: a prohibition for now whose matter is ordered later, a wish that is
 //! denied, a value that is given again.
 
+use std::cell::LazyCell;
+use std::ops::Deref;
+use std::sync::LazyLock;
+
 use super::collect::MAX_ITEMS;
 use super::said::is_same_matter;
 use crate::evidence::language::cues::is_constraint;
+use crate::evidence::language::matcher::Matcher;
 use crate::evidence::language::normal::folded;
 use crate::evidence::language::normal::{is_filler, normal, stem, words};
 use crate::evidence::language::steps::telling;
@@ -58,7 +63,7 @@ const CHANGES: [&str; 14] = [
     "改为",
 ];
 /// Marks of a sentence that gives a new value.
-const NEW_VALUES: [&str; 3] = ["make it ", "should be ", "make that "];
+const NEW_VALUES: [&str; 3] = ["make it", "should be", "make that"];
 /// Marks of a sentence that overrules an earlier one.
 const OVERRULING: [&str; 17] = [
     "不要用",
@@ -98,22 +103,14 @@ fn negated(lower: &str) -> Vec<String> {
 
 /// Where the first negation begins and ends.
 fn negation(lower: &str) -> Option<(usize, usize)> {
-    NEGATIONS
-        .iter()
-        .flat_map(|word| lower.match_indices(word).map(move |(at, _)| (at, word.len())))
-        .filter(|(at, len)| {
-            let before = lower[..*at].chars().next_back();
-            let after = lower[at + len..].chars().next();
-            [before, after].iter().all(|c| c.is_none_or(|c| !c.is_ascii_alphanumeric()))
-        })
-        .min_by_key(|(at, len)| (*at, std::cmp::Reverse(*len)))
-        .map(|(at, len)| (at, at + len))
+    static MATCHER: LazyLock<Matcher> = LazyLock::new(|| Matcher::default().with(1, &NEGATIONS));
+    MATCHER.first_in(lower)
 }
 
 /// Rules that a later word of the user ends: a prohibition for now whose matter is ordered later, a wish that is
 /// overruled.
 pub(super) fn without_replaced(found: &mut Evidence) {
-    let wishes = wishes(found);
+    let wishes = LazyCell::new(|| wishes(found));
     let ended: Vec<bool> =
         found.constraints.iter().map(|note| ended_by(&wishes, note.message, &note.text).is_some()).collect();
     let mut ended = ended.into_iter();
@@ -163,9 +160,14 @@ fn wishes(found: &Evidence) -> Vec<(&Note, Wish)> {
 }
 
 /// The later request that orders what a sentence prohibits for now: "don't commit yet" ends with "commit it".
-fn ended_by<'e>(wishes: &[(&'e Note, Wish)], message: usize, sentence: &str) -> Option<&'e Note> {
+fn ended_by<'e>(
+    wishes: &impl Deref<Target = Vec<(&'e Note, Wish)>>,
+    message: usize,
+    sentence: &str,
+) -> Option<&'e Note> {
+    static MATCHER: LazyLock<Matcher> = LazyLock::new(|| Matcher::default().with(1, &FOR_NOW));
     let lower = folded(sentence);
-    if !FOR_NOW.iter().any(|word| has_word(&lower, word)) {
+    if !MATCHER.is_in(&lower) {
         return None;
     }
     let matter = negated(&lower);
@@ -222,6 +224,9 @@ impl ChangeOfMind<'_> {
 
 /// The user's sentences that change an earlier word: "the accent should be blue instead".
 fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
+    const CHANGE: u32 = 1;
+    static MATCHER: LazyLock<Matcher> =
+        LazyLock::new(|| Matcher::default().with(CHANGE, &CHANGES).with(2 * CHANGE, &NEW_VALUES));
     let said = found.corrections.iter().chain(&found.constraints).chain(&found.requests);
     let said = said.map(|note| (note, note.text.as_str()));
     let answers = found.answers.iter().filter_map(|note| Some((note, note.text.rsplit_once("→ ")?.1)));
@@ -232,13 +237,12 @@ fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
         .filter_map(|(note, sentence)| {
             let lower = folded(sentence);
             let permits = lower.trim_end_matches(['.', '!', '"']).ends_with(" now");
-            let is_change = permits || CHANGES.iter().any(|cue| lower.contains(cue));
+            let is_cued = MATCHER.groups_in(&lower);
+            let is_change = permits || is_cued & CHANGE != 0;
             let words = if is_change { telling(sentence) } else { Vec::new() };
-            let cued = sentence.split([',', ';']).filter(|clause| {
-                let lower = folded(clause);
-                CHANGES.iter().chain(&NEW_VALUES).any(|cue| lower.contains(cue))
-            });
-            let measures = cued.flat_map(measures).collect::<Vec<_>>();
+            let cued = sentence.split([',', ';']).filter(|clause| MATCHER.is_in(&folded(clause)));
+            let measures =
+                if is_cued == 0 { Vec::new() } else { cued.flat_map(measures).collect::<Vec<_>>() };
             (is_change || !measures.is_empty()).then_some(ChangeOfMind { note, words, measures, permits })
         })
         .collect()
@@ -247,7 +251,7 @@ fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
 /// The later word that changes a sentence: they share half of its words, values aside, or the sentence gives another
 /// number of the same. A permission changes only what restricts.
 fn changed_by<'e>(changes: &[ChangeOfMind<'e>], message: usize, sentence: &str) -> Option<&'e Note> {
-    if changes.is_empty() {
+    if !changes.iter().any(|change| change.note.message > message) {
         return None;
     }
     let lower = folded(sentence);
@@ -321,12 +325,12 @@ fn measures(sentence: &str) -> Vec<Measure> {
 pub(super) fn overruled(found: &Evidence) -> Vec<(usize, String, Note)> {
     let mut parts: Vec<(usize, String, Note)> = Vec::new();
     let later: Vec<(&Note, Vec<String>)> = overruling(found).collect();
-    let wishes = wishes(found);
+    let wishes = LazyCell::new(|| wishes(found));
     let changes = changes(found);
     for (at, request) in found.requests.iter().enumerate() {
         let after: Vec<_> = later.iter().filter(|(note, _)| note.message > request.message).collect();
         for (place, sentence) in sentences(&request.text).take(40).enumerate() {
-            let wish = Wish::of(&folded(sentence));
+            let wish = LazyCell::new(|| Wish::of(&folded(sentence)));
             let by = after.iter().find(|(_, denied)| wish.contradicts(denied)).map(|(note, _)| *note);
             let by = by.or_else(|| ended_by(&wishes, request.message, sentence));
             // A request begins with what is wanted, which another way of doing it does not change.

@@ -168,9 +168,13 @@ impl Collector<'_> {
         self.asked = None;
     }
 
-    /// A call or plan that the user refused, with the words.
+    /// A call or plan that the user refused, with the words. Calls that were refused together are one item.
     pub(super) fn refused(&mut self, i: usize, subject: &str, words: Option<&str>) {
-        let mut text = format!("Refused: {subject}");
+        let before = self.found.refusals.pop_if(|last| last.message == i && !last.text.ends_with('"'));
+        let mut text = match before {
+            Some(before) => format!("{}; {subject}", before.text),
+            None => format!("Refused: {subject}"),
+        };
         if let Some(words) = words {
             text.push_str(&format!(". \"{}\"", one_line(&escape_section_tags(words), MAX_ANSWER_CHARS)));
             self.words(i, words);

@@ -86,6 +86,9 @@ pub(super) enum Unwrapped {
 
 /// Strips the wrappers from the text of a user message. O(bytes): the end of an unclosed tag is searched once.
 pub(super) fn unwrap(text: &str) -> Unwrapped {
+    if let Some(name) = prompt_command(text) {
+        return Unwrapped::Words(name.to_owned());
+    }
     let stripped = strip_tags(text);
     let words = without_skill_call(stripped.trim());
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| starts_with_ignoring_case(words, prefix));
@@ -211,6 +214,15 @@ fn is_bare_command(words: &str) -> bool {
     words
         .strip_prefix('/')
         .is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphabetic() || b"-_:".contains(&b)))
+}
+
+/// The command that runs a prompt, without arguments: `/review`. Claude Code writes the name of such a command after its
+/// message, and that of a command to the program, such as `/model`, before it.
+fn prompt_command(text: &str) -> Option<&str> {
+    let rest = text.trim().strip_prefix("<command-message>")?.split_once("</command-message>")?.1;
+    let (name, rest) = rest.trim_start().strip_prefix("<command-name>")?.split_once("</command-name>")?;
+    let rest = rest.trim();
+    (is_bare_command(name) && (rest.is_empty() || rest == "<command-args></command-args>")).then_some(name)
 }
 
 /// The user's text after a skill call, which the program writes as a separate sentence.

@@ -42,8 +42,12 @@ const REST: [Share; 12] = [
     Share::Names,
     Share::Background,
 ];
-/// Earlier requests take at most a tenth of the page before the next steps are complete.
+/// Earlier requests take at most a tenth of the page before the next steps are complete, and rules before the requests
+/// are whole.
 const EARLIER_DIVISOR: usize = 10;
+const RULES_DIVISOR: usize = 10;
+/// The newest request and the task take at most a quarter of the page each before files are listed.
+const REQUEST_DIVISOR: usize = 4;
 /// Files take at most a quarter of the page before what is done is complete.
 const FILES_DIVISOR: usize = 4;
 /// A page of this size names all files before it describes the changes of some.
@@ -160,7 +164,7 @@ impl<'e> Page<'e> {
             let least = if of == Share::Request { 2 * MIN_ITEM_TOKENS } else { 0 };
             let room = share(of, self.size).max(least);
             match of {
-                Share::Files => self.fill_files(room, false, count)?,
+                Share::Files => self.fill_files(room, count)?,
                 _ => self.fill(of, room, true, count)?,
             }
         }
@@ -184,7 +188,7 @@ impl<'e> Page<'e> {
     /// Takes items of a share while they fit into `room`; shortened ones if `may_cut`.
     fn fill(&mut self, of: Share, room: usize, may_cut: bool, count: Count<'_>) -> Result<()> {
         if of == Share::Files {
-            return self.fill_files(room, true, count);
+            return self.fill_files(room, count);
         }
         let mut room = room.min(self.left);
         let (mut misfits, mut priced) = (0, 0);
@@ -224,12 +228,16 @@ impl<'e> Page<'e> {
 
     /// Distributes the unused tokens.
     fn second_pass(&mut self, count: Count<'_>) -> Result<()> {
+        self.fill(Share::Rules, self.left.min(self.size / RULES_DIVISOR), false, count)?;
         for (order, may_cut) in [(&WHOLE[..], false), (&REST[..], true)] {
             for of in order {
                 if *of == Share::Done && !may_cut {
-                    self.fill_files(self.left.min(self.size / FILES_DIVISOR), true, count)?;
+                    self.fill_files(self.left.min(self.size / FILES_DIVISOR), count)?;
                 }
-                self.grow(*of, may_cut, count)?;
+                self.grow(*of, may_cut, usize::MAX, count)?;
+                if !may_cut && matches!(*of, Share::Request | Share::Task) {
+                    self.grow(*of, true, self.size / REQUEST_DIVISOR, count)?;
+                }
                 let is_limited = *of == Share::Earlier && !may_cut;
                 let room = if is_limited { self.left.min(self.size / EARLIER_DIVISOR) } else { self.left };
                 self.fill(*of, room, may_cut, count)?;
@@ -320,14 +328,15 @@ impl<'e> Page<'e> {
         Ok(None)
     }
 
-    /// Replaces shortened items of a share by longer ones, as far as there is room: by whole ones unless `may_cut`.
-    fn grow(&mut self, of: Share, may_cut: bool, count: Count<'_>) -> Result<()> {
+    /// Replaces shortened items of a share by longer ones of at most `most` tokens, as far as there is room: by whole ones
+    /// unless `may_cut`.
+    fn grow(&mut self, of: Share, may_cut: bool, most: usize, count: Count<'_>) -> Result<()> {
         for at in 0..self.taken.len() {
             if !self.taken[at].is_cut || self.items[self.taken[at].item].share != of {
                 continue;
             }
             let room = self.left + self.taken[at].tokens;
-            if let Some(longer) = self.fitted(self.taken[at].item, room, may_cut, count)?
+            if let Some(longer) = self.fitted(self.taken[at].item, room.min(most), may_cut, count)?
                 && longer.tokens > self.taken[at].tokens
             {
                 self.left = room.saturating_sub(longer.tokens);
@@ -337,9 +346,9 @@ impl<'e> Page<'e> {
         Ok(())
     }
 
-    /// Shows as many files as fit into `room`: all with their notes, or else names, those of the changed files first.
-    /// With `wants_notes` the notes of the changed files come before the names of read ones.
-    fn fill_files(&mut self, room: usize, wants_notes: bool, count: Count<'_>) -> Result<()> {
+    /// Shows as many files as fit into `room`: all with their notes, or else names, those of the changed files first, and
+    /// on a small page their notes before the names of read ones.
+    fn fill_files(&mut self, room: usize, count: Count<'_>) -> Result<()> {
         let (total, changed) = (self.shelf.len(), self.shelf.changed());
         if total == 0 || self.files.0.is_complete(total, changed) {
             return Ok(());
@@ -360,9 +369,9 @@ impl<'e> Page<'e> {
                 let notes = best.0.notes;
                 widest(best.0.files, most, room, &|files| Shown { files, notes }, &price, best)
             };
-            let has_notes_first = wants_notes && self.size < ALL_NAMES_TOKENS;
+            let has_notes_first = self.size < ALL_NAMES_TOKENS;
             names(&mut best, if has_notes_first { changed } else { total })?;
-            if wants_notes && best.0.files >= changed {
+            if best.0.files >= changed {
                 let files = best.0.files;
                 widest(best.0.notes, changed, room, &|notes| Shown { files, notes }, &price, &mut best)?;
             }

@@ -1,9 +1,10 @@
 //! What an edit changes: the declarations it touches, and the names that only its new text uses.
 //!
 //! Languages are not parsed. A declaration is a line that begins with a keyword such as `fn`, `def` or `class` and a
-//! name; in prose it is a heading. The longest prefix and suffix of equal lines are not part of the change.
+//! name; in prose it is a heading. The longest prefix and suffix of equal lines are not part of the change. The first
+//! comment that an edit adds says in the agent's own words what it is for.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -18,6 +19,11 @@ const MAX_EDITS: usize = 50;
 /// Most declarations and most new names that are shown of a file.
 const MAX_DECLARED: usize = 4;
 const MAX_ADDED: usize = 2;
+/// Most comments of edits that are kept of a file.
+const MAX_COMMENTS: usize = 2;
+/// Longest comment that is shown, and fewest words of one that says something.
+const MAX_COMMENT_CHARS: usize = 90;
+const MIN_COMMENT_WORDS: usize = 4;
 /// Longest name that is shown.
 const MAX_NAME_CHARS: usize = 48;
 
@@ -28,6 +34,8 @@ pub(in crate::evidence::read) struct Change {
     declared: Vec<String>,
     /// Names that only the new text uses.
     added: Vec<String>,
+    /// The first comment that each of the last edits adds, the newest last.
+    comments: Vec<String>,
     /// Hashes of the old and the new text, if it is one replacement.
     replaced: Option<(u64, u64)>,
 }
@@ -55,11 +63,17 @@ impl Change {
         }
         // Of a new file, the declarations tell enough.
         if !old.is_empty() && !is_prose(path) {
-            let known: HashSet<&str> = old.iter().flat_map(|line| names_in(line)).collect();
+            // "readAll reads …" only describes what it stands above.
+            let describes = |comment: &String| {
+                change.declared.iter().any(|name| comment.split(' ').next() == Some(name.as_str()))
+            };
+            change.comments.extend(new_comment(&old, come).filter(|comment| !describes(comment)));
             let used = come.iter().filter(|line| !is_import(line) && !is_comment(line));
-            for line in used {
-                let names = names_in(line).filter(|name| is_telling(name, line) && !known.contains(name));
-                names.for_each(|name| change.add(name));
+            let names = used.flat_map(|line| names_in(line).filter(|name| is_telling(name, line)));
+            let names: Vec<&str> = names.collect();
+            if !names.is_empty() {
+                let known: FxHashSet<&str> = old.iter().flat_map(|line| names_in(line)).collect();
+                names.iter().filter(|name| !known.contains(**name)).for_each(|name| change.add(name));
             }
         }
         change
@@ -88,6 +102,9 @@ impl Change {
         later.added.iter().for_each(|name| self.add(name));
         let declared = &self.declared;
         self.added.retain(|name| !declared.contains(name));
+        self.comments.retain(|comment| !later.comments.contains(comment));
+        self.comments.extend(later.comments.iter().cloned());
+        self.comments.drain(..self.comments.len().saturating_sub(MAX_COMMENTS));
         self.replaced = None;
     }
 
@@ -102,17 +119,28 @@ impl Change {
         }
     }
 
-    /// `InstallHooks, AreHooksInstalled; adds paths.RepoRoot`, as much of it as has `room` characters.
+    /// `InstallHooks: "Fall back to CWD outside a repository"`, `InstallHooks, AreHooksInstalled; adds paths.RepoRoot`: as
+    /// much of it as has `room` characters.
     pub(in crate::evidence::read) fn note(&self, room: usize) -> Option<String> {
         let declared = self.declared.join(", ");
-        let added = self.added.join(", ");
-        let whole = match (declared.is_empty(), added.is_empty()) {
+        let with = |more: &str| match (declared.is_empty(), more.is_empty()) {
             (_, true) => declared.clone(),
-            (true, false) => format!("adds {added}"),
-            (false, false) => format!("{declared}; adds {added}"),
+            (true, false) => more.to_owned(),
+            (false, false) => format!("{declared}; {more}"),
         };
+        let quoted = |comments: &[String]| {
+            let quoted: Vec<String> = comments.iter().map(|comment| format!("\"{comment}\"")).collect();
+            with(&quoted.join(", "))
+        };
+        let newest = self.comments.len().saturating_sub(1);
+        let names =
+            if self.added.is_empty() { String::new() } else { format!("adds {}", self.added.join(", ")) };
         let fits = |text: &String| !text.is_empty() && text.chars().count() <= room;
-        [whole, declared].into_iter().find(fits).map(|text| escape_section_tags(&text).into_owned())
+        let texts =
+            [quoted(&self.comments), quoted(&self.comments[newest..]), with(&names), declared.clone()];
+        let from = if self.comments.is_empty() { 2 } else { 0 };
+        let text = texts.into_iter().skip(from).find(fits);
+        text.map(|text| escape_section_tags(&text).into_owned())
     }
 }
 
@@ -285,6 +313,34 @@ fn is_comment(line: &str) -> bool {
     ["//", "#", "*", "--", "/*", "<!--"].iter().any(|lead| line.starts_with(lead))
 }
 
+/// The first comment among the new lines that says something and is not in the old ones.
+fn new_comment(old: &[&str], new: &[&str]) -> Option<String> {
+    let at = new.iter().position(|line| {
+        comment_of(line).is_some_and(|text| text.split_whitespace().count() >= MIN_COMMENT_WORDS)
+            && !old.iter().any(|known| known.trim() == line.trim())
+    })?;
+    let mut lines = new[at..].iter().map_while(|line| comment_of(line));
+    let mut text = lines.next()?.to_owned();
+    for line in lines.take_while(|line| line.starts_with(char::is_lowercase)) {
+        text.push(' ');
+        text.push_str(line);
+    }
+    Some(one_line(&text.replace('"', "'"), MAX_COMMENT_CHARS))
+}
+
+/// The text of a line that is a comment: prose, no directive for a tool and no code.
+fn comment_of(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let text = ["///", "//!", "//", "# ", "--", "/**", "/*", "* ", "<!--"]
+        .iter()
+        .find_map(|sign| line.strip_prefix(sign))?;
+    let text = text.trim().trim_end_matches("*/").trim_end_matches("-->").trim();
+    let is_prose = text.starts_with(char::is_alphanumeric)
+        && !text.ends_with([';', '{', '}', '('])
+        && text.contains(' ');
+    is_prose.then_some(text)
+}
+
 /// The words of a line that may be names, with their qualifiers.
 fn names_in(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'))
@@ -340,6 +396,31 @@ mod tests {
         assert_eq!(note("", "struct Bill {\n  x: u8,\n}\nfn pay() {\n}\n", "x.rs"), "Bill, pay");
         assert_eq!(note("# One\ntext\n", "# One\nother text\n", "README.md"), "One");
         assert_eq!(note("x = 1\n", "x = 2\n", "x.py"), "");
+    }
+
+    #[test]
+    fn a_change_says_what_its_comment_says() {
+        let old = "def root():\n    return top()\n";
+        let new = "def root():\n    # Fall back to the working folder\n    # outside a repository.\n    return top() or cwd()\n";
+        assert_eq!(note(old, new, "x.py"), "root; \"Fall back to the working folder outside a repository.\"");
+        for code in [
+            "    # x = y + z;\n",
+            "    #!/usr/bin/env python3 -s -E x\n",
+            "    # noqa\n",
+            "    // foo(a, b, c, d) {\n",
+        ] {
+            assert_eq!(
+                note(old, &format!("def root():\n{code}    return top()\n"), "x.py"),
+                "root",
+                "{code}"
+            );
+        }
+        let mut all = Change::between("a\n", "// The first of all the edits\na\n", "x.rs");
+        all.merge(&Change::between("b\n", "// The second of all the edits\nb\n", "x.rs"));
+        all.merge(&Change::between("c\n", "// The third of all the edits\nc\n", "x.rs"));
+        let both = "\"The second of all the edits\", \"The third of all the edits\"";
+        assert_eq!(all.note(100).as_deref(), Some(both));
+        assert_eq!(all.note(50).as_deref(), Some("\"The third of all the edits\""));
     }
 
     #[test]

@@ -35,13 +35,18 @@ pub(in crate::evidence) struct Files {
     committed_in: Option<usize>,
 }
 
+/// Most announcements of changes that are kept of a file.
+const MAX_SAID: usize = 2;
+/// Longest note on a file that is no report.
+const MAX_NOTE_CHARS: usize = 160;
+
 /// What was done to a file.
 #[derive(Clone, Debug, Default)]
 struct Done {
     /// What a report says of it.
     reported: Vec<String>,
-    /// What the agent said with the last change, and what the changes touched, since that report.
-    said: Option<String>,
+    /// What the agent said with the last changes, the newest last, and what the changes touched, since that report.
+    said: Vec<String>,
     change: Change,
     /// The message of the first change.
     first_changed_in: Option<usize>,
@@ -54,15 +59,23 @@ struct Done {
 
 impl Done {
     /// As one line: the report, or what was said, and as many of the names that the changes touch as have room.
-    fn note(self) -> Option<String> {
+    fn note(mut self) -> Option<String> {
         let is_reported = !self.reported.is_empty();
-        let said = if is_reported { Some(self.reported.join("; ")) } else { self.said };
-        let said = said.map(|said| one_line(&said, MAX_REMARK_CHARS));
-        let room = MAX_REMARK_CHARS.saturating_sub(said.as_ref().map_or(0, |said| said.chars().count()));
-        match (said, self.change.note(room)) {
-            (Some(said), Some(names)) if is_reported => Some(format!("{said}; then {names}")),
-            (Some(said), Some(names)) => Some(format!("{said}; {names}")),
-            (said, names) => said.or(names),
+        let said = match self.said.join("; ") {
+            _ if is_reported => self.reported.join("; "),
+            all if all.chars().count() <= MAX_NOTE_CHARS => all,
+            _ => self.said.pop().unwrap_or_default(),
+        };
+        let said = one_line(&said, MAX_REMARK_CHARS);
+        // Several announcements tell enough.
+        let has_names = is_reported || self.said.len() < MAX_SAID;
+        let room = if has_names { MAX_NOTE_CHARS.saturating_sub(said.chars().count()) } else { 0 };
+        let names = self.change.note(room);
+        match (said.is_empty(), names) {
+            (true, names) => names,
+            (false, Some(names)) if is_reported => Some(format!("{said}; then {names}")),
+            (false, Some(names)) => Some(format!("{said}; {names}")),
+            (false, None) => Some(said),
         }
     }
 }
@@ -141,7 +154,11 @@ impl Files {
     pub(super) fn note(&mut self, path: &str, said: Option<&str>, change: Option<&Change>) {
         if let Some(&at) = normal_path(path).and_then(|path| self.by_path.get(&path)) {
             let done = &mut self.done[at];
-            done.said = said.map(str::to_owned).or(done.said.take());
+            if let Some(said) = said {
+                done.said.retain(|known| known != said);
+                done.said.push(said.to_owned());
+                done.said.drain(..done.said.len().saturating_sub(MAX_SAID));
+            }
             let Some(change) = change else { return };
             if let Some(undone) = done.known_changes.iter().rposition(|known| change.undoes(known)) {
                 done.known_changes.remove(undone);
@@ -184,7 +201,7 @@ impl Files {
             if !reported.contains(&at) {
                 reported.push(at);
                 let done = &mut self.done[at];
-                (done.said, done.change) = (None, Change::default());
+                (done.said, done.change) = (Vec::new(), Change::default());
                 done.reported.clear();
             }
             if self.done[at].reported.len() < MAX_REMARKS {
