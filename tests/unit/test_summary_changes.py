@@ -308,3 +308,17 @@ def test_what_is_dropped_is_the_object_of_the_word() -> None:
 def test_names_in_brackets_are_no_steps() -> None:
     text = page(user("Port."), said("daily is done. Remaining: search (fast, exact), weekly, docs (README, log)."))
     assert "search (fast, exact)" in section(text, "Next steps")
+
+
+def test_an_error_is_open_again_when_what_closed_it_is_cancelled() -> None:
+    room = {"room": "12", "payment": "voucher"}
+    start = [
+        user("Book room 12 with my voucher."),
+        call("book_room", room, failed("Error: voucher not found")),
+        call("book_room", room | {"payment": "card"}, {"booking_id": "B-7", "paid": 90}),
+        said("Booked with the card."),
+        user("I wanted the voucher. Try again, please."),
+    ]
+    assert "voucher not found" not in section(page(*start, said("One moment.")), "Open problems")
+    text = page(*start, call("cancel_booking", {"booking_id": "B-7"}, {"booking_id": "B-7"}), said("Cancelled it."))
+    assert "voucher not found" in section(text, "Open problems")

@@ -6,61 +6,31 @@
 //! next success of any. What the user drops is closed. The agent's word closes nothing. A newer failure of the same
 //! command takes the place of the older one, and code that was corrected closes its first version.
 
+mod objects;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use super::calls::CallIntent;
-use super::files::normal_path;
-use super::flat::line_of;
-use super::outcome::rejection::is_sandbox_refusal;
-use super::runs::Call;
-use super::tools;
+use self::objects::{ends, ends_object, is_corrected, is_same_object};
 use crate::evidence::commands::programs::Act;
 use crate::evidence::commands::shell;
 use crate::evidence::language::steps::telling;
 use crate::evidence::language::table::is_dropping;
+use crate::evidence::read::calls::CallIntent;
+use crate::evidence::read::files::normal_path;
+use crate::evidence::read::flat::line_of;
+use crate::evidence::read::outcome::rejection::is_sandbox_refusal;
+use crate::evidence::read::runs::Call;
+use crate::evidence::read::tools;
 use crate::evidence::text::{Phrases, escape_section_tags, has_word, one_line};
 use crate::evidence::{CommandKind, CommandStatus, ErrorSeen, FileOp, Note};
 
 /// Most open errors that a success is compared with, the newest.
 const MAX_OPEN: usize = 200;
-/// Fewest words of code by which a corrected version of it is recognised.
-const MIN_CODE_WORDS: usize = 4;
 /// Words that point at what was said before.
 const POINTING: [&str; 4] = ["it", "that", "this", "them"];
 /// Longest subject of an error.
 const MAX_SUBJECT_CHARS: usize = 240;
-/// Words in the keys of arguments that name the object of a call.
-const OBJECT_KEYS: [&str; 27] = [
-    "id",
-    "key",
-    "number",
-    "code",
-    "name",
-    "email",
-    "user",
-    "customer",
-    "account",
-    "order",
-    "booking",
-    "reservation",
-    "ticket",
-    "issue",
-    "path",
-    "url",
-    "branch",
-    "channel",
-    "to",
-    "recipient",
-    "title",
-    "project",
-    "repo",
-    "table",
-    "device",
-    "item",
-    "phone",
-];
-
 /// Words of an error that says that what was asked for is not there.
 static ABSENT: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::new(&[
@@ -103,10 +73,12 @@ enum Attempt {
 
 /// Errors, each once, with those that are open.
 #[derive(Debug, Default)]
-pub(super) struct Errors {
+pub(in crate::evidence::read) struct Errors {
     pub seen: Vec<ErrorSeen>,
     by_text: HashMap<(String, String), usize>,
     open: Vec<(usize, Attempt)>,
+    /// Those that a call closed which made something: with what its result says, such as the number of a booking.
+    closed: Vec<(usize, Attempt, Vec<String>)>,
     /// Failures whose place a newer one of the same command has taken.
     replaced: HashSet<usize>,
     /// Refusals of the place, with how often each was seen.
@@ -114,7 +86,7 @@ pub(super) struct Errors {
 }
 
 impl Errors {
-    pub(super) fn add(&mut self, error: ErrorSeen) {
+    pub(in crate::evidence::read) fn add(&mut self, error: ErrorSeen) {
         let attempt = attempt_of(&error.subject);
         self.add_attempt(error, attempt);
     }
@@ -144,7 +116,7 @@ impl Errors {
     }
 
     /// A success closes what it covers; a failure is noted.
-    pub(super) fn follow(&mut self, call: &Call<'_>) {
+    pub(in crate::evidence::read) fn follow(&mut self, call: &Call<'_>) {
         match call.status.outcome {
             CommandStatus::Succeeded => self.succeed(call),
             CommandStatus::Failed(code) => self.fail(call, code),
@@ -167,7 +139,37 @@ impl Errors {
         });
     }
 
+    /// Like [`close`](Self::close), by a call whose result says what it made.
+    fn close_by(&mut self, call: &Call<'_>, is_closed: impl Fn(&Attempt) -> bool) {
+        let (closed, open): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.open).into_iter().partition(|(_, attempt)| is_closed(attempt));
+        self.open = open;
+        for (at, attempt) in closed {
+            self.seen[at].is_resolved = true;
+            self.closed.push((at, attempt, call.answer.clone()));
+        }
+        self.closed.drain(..self.closed.len().saturating_sub(MAX_OPEN));
+    }
+
+    /// What a call made is cancelled: the errors that it closed are open again.
+    fn reopen(&mut self, tool: &str, arguments: &[String]) {
+        let Some(object) = arguments.first().filter(|_| !self.closed.is_empty() && ends(tool)) else {
+            return;
+        };
+        let is_undone = |(_, _, made): &(usize, Attempt, Vec<String>)| made.contains(object);
+        let (undone, closed): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.closed).into_iter().partition(is_undone);
+        self.closed = closed;
+        for (at, attempt, _) in undone {
+            self.seen[at].is_resolved = false;
+            self.open.push((at, attempt));
+        }
+    }
+
     fn succeed(&mut self, call: &Call<'_>) {
+        if let CallIntent::Other { arguments, .. } = &call.intent {
+            self.reopen(call.tool, arguments);
+        }
         if self.open.is_empty() {
             return;
         }
@@ -189,7 +191,7 @@ impl Errors {
                 self.close_changes(files.iter().filter(|(action, _)| action.is_change()));
             }
             CallIntent::Other { arguments, .. } => {
-                self.close(|attempt| {
+                self.close_by(call, |attempt| {
                     matches!(attempt, Attempt::Tool(tool, object)
                         if (tool == call.tool && is_same_object(tool, object, arguments))
                             || ends_object(call.tool, object, arguments))
@@ -304,7 +306,7 @@ impl Errors {
 
     /// The user does not want something done: `block it` after a failed `block_merchant`. The newest error of such a tool is
     /// none, if the words point at it or name its object.
-    pub(super) fn deny(&mut self, clause: &str) {
+    pub(in crate::evidence::read) fn deny(&mut self, clause: &str) {
         let mut words = clause.split_whitespace();
         let Some(verb) = words.next() else { return };
         let object: Vec<&str> = words.collect();
@@ -323,7 +325,7 @@ impl Errors {
     }
 
     /// The user drops something: the errors that share words with it, or the newest if the words point at it.
-    pub(super) fn drop_by(&mut self, words: &str) {
+    pub(in crate::evidence::read) fn drop_by(&mut self, words: &str) {
         let said = telling(words);
         // What comes after a comma is the reason.
         let clause = words.split([',', ';']).next().unwrap_or("");
@@ -356,7 +358,7 @@ impl Errors {
     }
 
     /// The errors; and the refusals of the place that came more than once, as rules of it: they are no errors of the work.
-    pub(super) fn finish(self) -> (Vec<ErrorSeen>, Vec<Note>) {
+    pub(in crate::evidence::read) fn finish(self) -> (Vec<ErrorSeen>, Vec<Note>) {
         let recurring: Vec<_> = self.refusals.iter().filter(|(_, times, _)| *times > 1).cloned().collect();
         let is_refusal = |error: &ErrorSeen| recurring.iter().any(|(text, ..)| *text == error.text);
         let errors = self.seen.iter().enumerate();
@@ -400,66 +402,6 @@ fn counts_tests(line: &str) -> bool {
 fn is_same_file(a: &str, b: &str) -> bool {
     let ends = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|before| before.ends_with('/'));
     a == b || ends(a, b) || ends(b, a)
-}
-
-/// Whether two calls of a tool have the same object: the first argument, and all others that name one.
-fn is_same_object(tool: &str, failed: &[String], arguments: &[String]) -> bool {
-    let key = |pair: &str| pair.split(' ').next().unwrap_or("").to_ascii_lowercase();
-    let names_object = |key: &str| {
-        let mut parts = key.split(['_', '-', '.']);
-        parts.any(|part| OBJECT_KEYS.contains(&part)) || key.ends_with("id")
-    };
-    // `update_reservation` has the object `reservation_id`, and `payment_id` is a means.
-    let tool = tool.to_ascii_lowercase();
-    let is_in_name = |key: &str| {
-        names_object(key)
-            && key.split(['_', '-', '.']).any(|part| part.len() > 2 && part != "name" && tool.contains(part))
-    };
-    let is_named = failed.iter().any(|pair| is_in_name(&key(pair)));
-    failed.iter().enumerate().all(|(i, pair)| {
-        let name = key(pair);
-        let is_object = if is_named { is_in_name(&name) } else { names_object(&name) };
-        if i > 0 && !is_object {
-            return true;
-        }
-        match arguments.iter().find(|other| key(other) == name) {
-            Some(other) => other == pair,
-            None => i > 0,
-        }
-    })
-}
-
-/// Whether a call runs the code of a failed one, corrected: all but a word or two is the same, and the error names one of
-/// the words that are gone.
-fn is_corrected(failed: &[String], error: &str, arguments: &[String]) -> bool {
-    const CODE_KEYS: [&str; 5] = ["code", "sql", "query", "script", "expression"];
-    let is_code = |pair: &&String| {
-        pair.split_once(' ').is_some_and(|(key, _)| CODE_KEYS.contains(&key.to_ascii_lowercase().as_str()))
-    };
-    let words = |text: &str| -> HashSet<String> {
-        let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
-        words.map(str::to_lowercase).collect()
-    };
-    let (Some(old), Some(new)) = (failed.iter().find(is_code), arguments.iter().find(is_code)) else {
-        return false;
-    };
-    let others_differ = failed.iter().filter(|pair| *pair != old).any(|pair| !arguments.contains(pair));
-    let (old, new, named) = (words(old), words(new), words(error));
-    let shared = old.intersection(&new).count();
-    !others_differ
-        && old.len() >= MIN_CODE_WORDS
-        && 3 * shared >= 2 * old.len()
-        && 3 * shared >= 2 * new.len()
-        && old.difference(&new).any(|gone| named.contains(gone))
-}
-
-/// Whether a call ends the object of a failed one, which then need not be mended: `cancel_order` after a failed
-/// `update_order` of this order.
-fn ends_object(tool: &str, failed: &[String], arguments: &[String]) -> bool {
-    const ENDINGS: [&str; 6] = ["cancel", "delete", "remove", "close", "void", "archive"];
-    let tool = tool.to_ascii_lowercase();
-    let ends = ENDINGS.iter().any(|ending| tool.starts_with(ending) || tool.contains(&format!("_{ending}")));
-    ends && arguments.first().is_some_and(|object| failed.contains(object))
 }
 
 /// The subject of a call, for the reader.
