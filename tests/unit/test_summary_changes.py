@@ -322,3 +322,42 @@ def test_an_error_is_open_again_when_what_closed_it_is_cancelled() -> None:
     assert "voucher not found" not in section(page(*start, said("One moment.")), "Open problems")
     text = page(*start, call("cancel_booking", {"booking_id": "B-7"}, {"booking_id": "B-7"}), said("Cancelled it."))
     assert "voucher not found" in section(text, "Open problems")
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "I also wonder why it does not refund gift cards anymore.",
+        "I prefer to use a gift card instead.",
+        "Change of mind, make it another flight instead.",
+    ],
+)
+def test_a_later_word_on_another_matter_overrules_no_rule(later: str) -> None:
+    text = page(
+        user("Before you make a change, ask me. Use metric, not imperial. Change my booking, please."),
+        said("Of which flight?"),
+        user(f"Flight 7. {later}"),
+        said("One moment."),
+    )
+    assert "Use metric, not imperial" in text
+    assert "Before you make a change, ask me" in text
+
+
+def test_a_skill_that_the_user_calls_is_a_request_and_no_task() -> None:
+    def skill(name: str) -> Talk:
+        return user(f"<command-message>{name}</command-message>\n<command-name>/{name}</command-name>")
+
+    plain = user(
+        "<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args></command-args>"
+    )
+    text = page(
+        skill("brainstorm"),
+        said("On what?"),
+        user("Add a cache for the tiles."),
+        said("Done."),
+        plain,
+        skill("pr-review"),
+    )
+    assert '"/pr-review"' in section(text, "Current request")
+    assert 'Task [2]: "Add a cache for the tiles."' in text
+    assert "/model" not in text

@@ -296,12 +296,12 @@ fn announced_change(text: &str) -> Option<String> {
         .then(|| one_line(&escape_section_tags(said), MAX_SAID_CHARS))
 }
 
-/// The last address of an output, such as that of a new pull request.
+/// The last address of an output, such as that of a new pull request; not that of the form for one.
 fn address_in(text: &str) -> Option<String> {
     let words = tail_bytes(text, 2_000).split_whitespace().rev();
-    let found = words
-        .map(|word| word.trim_matches(['<', '>', '(', ')', ',', '"', '\'']))
-        .find(|word| word.starts_with("http"));
+    let found = words.map(|word| word.trim_matches(['<', '>', '(', ')', ',', '"', '\''])).find(|word| {
+        word.starts_with("http") && !word.contains("/pull/new/") && !word.contains("merge_requests/new")
+    });
     found.map(|word| one_line(&escape_section_tags(word), 160))
 }
 

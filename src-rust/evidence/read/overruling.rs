@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use super::collect::MAX_ITEMS;
 use super::said::is_same_matter;
+use crate::evidence::language::asking::is_question;
 use crate::evidence::language::cues::is_constraint;
 use crate::evidence::language::matcher::Matcher;
 use crate::evidence::language::normal::folded;
@@ -61,6 +62,12 @@ const CHANGES: [&str; 14] = [
     "en vez de",
     "改成",
     "改为",
+];
+/// Words that say nothing of what a sentence is about: "use metric" and "I prefer to use a gift card instead" concern
+/// different things.
+const GENERIC: [&str; 20] = [
+    "keep", "except", "stay", "use", "us", "using", "make", "mak", "chang", "change", "need", "want", "like",
+    "prefer", "let", "show", "please", "take", "get", "give",
 ];
 /// Marks of a sentence that gives a new value.
 const NEW_VALUES: [&str; 3] = ["make it", "should be", "make that"];
@@ -234,18 +241,28 @@ fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
         .rev()
         .take(MAX_COMPARED)
         .flat_map(|(note, text)| sentences(text).take(12).map(move |sentence| (note, sentence)))
+        .filter(|(_, sentence)| !only_remarks(sentence))
         .filter_map(|(note, sentence)| {
-            let lower = folded(sentence);
+            let lower = folded(sentence).replace("instead of", "");
             let permits = lower.trim_end_matches(['.', '!', '"']).ends_with(" now");
             let is_cued = MATCHER.groups_in(&lower);
             let is_change = permits || is_cued & CHANGE != 0;
             let words = if is_change { telling(sentence) } else { Vec::new() };
-            let cued = sentence.split([',', ';']).filter(|clause| MATCHER.is_in(&folded(clause)));
+            let cued = sentence
+                .split([',', ';'])
+                .filter(|clause| MATCHER.is_in(&folded(clause).replace("instead of", "")));
             let measures =
                 if is_cued == 0 { Vec::new() } else { cued.flat_map(measures).collect::<Vec<_>>() };
             (is_change || !measures.is_empty()).then_some(ChangeOfMind { note, words, measures, permits })
         })
         .collect()
+}
+
+/// Whether a sentence changes nothing whatever its words: it asks why, or says what holds in some case.
+fn only_remarks(sentence: &str) -> bool {
+    let lower = folded(sentence);
+    let asks_why = (is_question(sentence) || lower.contains("wonder")) && has_word(&lower, "why");
+    asks_why || lower.starts_with("if ")
 }
 
 /// The later word that changes a sentence: they share half of its words, values aside, or the sentence gives another
@@ -257,7 +274,9 @@ fn changed_by<'e>(changes: &[ChangeOfMind<'e>], message: usize, sentence: &str) 
     let lower = folded(sentence);
     let mut words = telling(sentence);
     words.retain(|word| {
-        !word.contains(|c: char| c.is_ascii_digit()) && !matches!(word.as_str(), "keep" | "except" | "stay")
+        !word.contains(|c: char| c.is_ascii_digit())
+            && !GENERIC.contains(&word.as_str())
+            && !NEGATIONS.contains(&word.as_str())
     });
     let own = if clauses(sentence).is_empty() { measures(sentence) } else { Vec::new() };
     let restricts =
