@@ -122,6 +122,12 @@ impl Collector<'_> {
         if !is_answer {
             let most = if self.found.requests.is_empty() { MAX_TASK_CHARS } else { MAX_REQUEST_CHARS };
             let request = escape_section_tags(&cut_middle(&besides, most)).into_owned();
+            // A command alone, such as `/review`, is the task only if nothing else is.
+            if !wrappers::is_bare_command(&request)
+                && self.found.requests.iter().all(|note| wrappers::is_bare_command(&note.text))
+            {
+                self.found.requests.clear();
+            }
             push(&mut self.found.requests, Note::new(i, request));
             self.found.last_step = None;
             self.user_list(i, words);

@@ -210,7 +210,7 @@ fn is_environment(words: &str) -> bool {
 
 /// Whether the text is a bare command to the program, such as `/model`. `/review the parser` has content, and a path
 /// has more slashes.
-fn is_bare_command(words: &str) -> bool {
+pub(super) fn is_bare_command(words: &str) -> bool {
     words
         .strip_prefix('/')
         .is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphabetic() || b"-_:".contains(&b)))

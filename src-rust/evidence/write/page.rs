@@ -43,14 +43,7 @@ pub(super) fn candidates(evidence: &Evidence) -> Vec<Item> {
 fn requests(evidence: &Evidence) -> Vec<Item> {
     let mut all: Vec<(usize, &Note)> =
         evidence.requests.iter().enumerate().filter(|(_, note)| !is_nod(&note.text)).collect();
-    // A command alone, such as `/review`, is the task only if nothing else is.
-    let is_command = |note: &Note| note.text.starts_with('/') && !note.text.contains(char::is_whitespace);
-    let task = all.iter().position(|(_, note)| !is_command(note)).unwrap_or(0);
-    if all.is_empty() {
-        return Vec::new();
-    }
-    let task = all.remove(task);
-    all.insert(0, task);
+    let Some(&task) = all.first() else { return Vec::new() };
     // The newest word comes last, by the number of its message.
     all[1..].sort_by_key(|(at, note)| (number(evidence, note).unwrap_or(note.message), *at));
     let newest = all.last().copied().unwrap_or(task);
