@@ -5,7 +5,9 @@ pub use super::view::{Interrupt, MessageView, PLACEHOLDER, PartText, PartView};
 
 use super::by_part::{ByPart, PartSums};
 use super::estimate::formula::Heuristic;
-use super::framing::{Accuracy, FramingCost, Layout, MessageFraming, ToolPlacement, elements, scaled};
+use super::framing::{
+    Accuracy, FramingCost, Layout, MessageFraming, ToolPlacement, elements, scaled, strings,
+};
 use super::memo::messages::MessageCache;
 use super::tools::Tool;
 use crate::error::{Error, Result};
@@ -263,10 +265,11 @@ pub fn message_tokens<'a>(
     let encoded = match known.and_then(|(message_cache, key)| message_cache.find(key)) {
         Some(tokens) => tokens,
         None => {
-            let has_elements = cost.layout == Layout::Elements && elements::has_elements(texts.clone());
-            let tokens = match has_elements {
-                true => elements::count(texts, |text| counter.count_encoded(text, check))?,
-                false => count_apart(counter, cost.call_names, texts, check)?,
+            let count = |text: &str| counter.count_encoded(text, check);
+            let tokens = match cost.layout {
+                Layout::Elements if elements::has_elements(texts.clone()) => elements::count(texts, count)?,
+                Layout::Strings => strings::count(texts, cost.call_names, count)?,
+                _ => count_apart(counter, cost.call_names, texts, check)?,
             };
             if let Some((message_cache, key)) = known {
                 message_cache.keep(key, &tokens);

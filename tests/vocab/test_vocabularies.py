@@ -26,6 +26,7 @@ import tiktoken
 import tokenizers
 
 import foldline as fl
+from compat import usage
 from depth import cases
 
 FOLDER = Path(foldline_vocab.__file__).parent
@@ -171,6 +172,24 @@ def test_gemini_counts_by_the_vocabulary_of_gemma() -> None:
         assert counter.count(text) == gemma.count(text)
     assert counter.kind == "calibrated"
     assert fl.TokenCounter.for_model("gemini-2.5-pro").count("你好，世界") > 0
+
+
+def test_recorded_requests_to_gemini_cost_the_strings_that_are_counted(shared: Path) -> None:
+    """By the vocabulary of Gemma 4, to which that of Gemma 3 is equal on these requests."""
+    counter = fl.TokenCounter.for_model("gemini-3.5-flash")
+    differences: dict[bool, list[int]] = {False: [], True: []}
+    errors: list[float] = []
+    for request in usage.gemini(shared):
+        if not request.beside:
+            counts = counter.count_messages(request.messages, request.tools or None, format=request.format)
+            differences[request.has_calls].append(counts.total - request.reported)
+            if request.has_calls:
+                errors.append(abs(counts.total / request.reported - 1))
+    text, calls = differences[False], differences[True]
+    assert (len(text), len(calls)) == (24, 70)
+    assert max(map(abs, text)) <= 3
+    assert (text.count(0), calls.count(0)) == (16, 28)
+    assert sorted(errors)[len(errors) * 9 // 10] <= 0.08
 
 
 def test_the_users_own_file_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ pub mod elements;
 mod encrypted;
 pub mod media;
 mod responses;
+pub mod strings;
 mod table;
 mod trust;
 
@@ -65,6 +66,8 @@ pub enum ToolText {
     Namespace,
     /// Gemini's texts.
     Texts,
+    /// The texts that Google's own program counts.
+    Strings,
 }
 
 /// How the parts of a message become the texts that are counted.
@@ -74,6 +77,8 @@ pub enum Layout {
     Apart,
     /// Thinking, calls and results as elements of one text ([`elements`]).
     Elements,
+    /// Each text apart, and of JSON each key and each string ([`strings`]).
+    Strings,
 }
 
 /// The cost of tool schemas.
@@ -332,6 +337,11 @@ impl FramingCost {
             }
             ToolText::Texts => {
                 for text in functions().flat_map(|function| function.gemini_texts()) {
+                    encoded += count(&text, check)?;
+                }
+            }
+            ToolText::Strings => {
+                for text in functions().flat_map(|function| function.google_texts()) {
                     encoded += count(&text, check)?;
                 }
             }

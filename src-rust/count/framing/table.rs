@@ -29,6 +29,8 @@ pub enum Family {
     Claude48,
     /// Gemini.
     Gemini,
+    /// Gemini by a vocabulary of Gemma and the rules of Google's own program.
+    GeminiLocal,
     /// Open models with the markers of ChatML: Qwen, OLMo.
     ChatMl,
     /// Llama 3 and 4.
@@ -57,6 +59,7 @@ impl Family {
         ("claude-4.7", Family::Claude47),
         ("claude-4.8", Family::Claude48),
         ("gemini", Family::Gemini),
+        ("gemini-local", Family::GeminiLocal),
         ("chatml", Family::ChatMl),
         ("llama", Family::Llama),
         ("deepseek", Family::DeepSeek),
@@ -98,6 +101,7 @@ impl Family {
             Family::Claude47 => Some(FramingCost::CLAUDE_4_7),
             Family::Claude48 => Some(FramingCost::CLAUDE_4_8),
             Family::Gemini => Some(FramingCost::GEMINI),
+            Family::GeminiLocal => Some(FramingCost::GEMINI_LOCAL),
             // Chat templates, read by hand; start and header of the reply are `request`.
             Family::ChatMl => Some(FramingCost::template(3, 5, 5)),
             Family::Llama => Some(FramingCost::template(5, 5, 5)),
@@ -117,6 +121,7 @@ impl Family {
         match self {
             Family::Claude | Family::Claude47 | Family::Claude48 => (1000, Accuracy::RECONSTRUCTED),
             Family::Gemini => (1050, GEMINI),
+            Family::GeminiLocal => (1000, GEMINI),
             Family::Gpt6 => (1000, Accuracy::ESTIMATED),
             _ => (1000, Accuracy::EXACT),
         }
@@ -342,6 +347,18 @@ impl FramingCost {
         text: GEMINI,
         calls: GEMINI,
         ..Self::NONE
+    };
+
+    /// Gemini by a vocabulary of Gemma. Requests, 2026-11: 2 for a system instruction, and 1 for the key of a result that
+    /// is one text (`output`, `error`), which is not among its texts; a `parameters_json_schema` as for
+    /// [`GEMINI`](Self::GEMINI).
+    pub const GEMINI_LOCAL: FramingCost = FramingCost {
+        layout: Layout::Strings,
+        assistant: 0,
+        call: 0,
+        result: 1,
+        tools: ToolsCost { text: ToolText::Strings, permille: 1000, ..Self::GEMINI.tools },
+        ..Self::GEMINI
     };
 
     /// Gemini contents under an encoding, without a known model.

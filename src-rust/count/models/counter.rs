@@ -39,12 +39,11 @@ impl ModelCounter {
     /// # Errors
     /// `unknown_encoding`; `missing_tokenizer` if its tokenizer file is not found; those of [`FileCounter::open`].
     pub fn new(model: &Model, name: &str) -> Result<Self> {
-        let (mut permille, accuracy) = (model.family.text().0, model.accuracy());
+        let (mut family, accuracy) = (model.family, model.accuracy());
         let encoding = if let Some(generation) = Generation::from_name(&model.encoding) {
             TextCounter::Claude(ClaudeCounter::new(generation))
         } else if let Some(file) = file_of_gemini(model, name) {
-            // Its own tokens need no factor.
-            permille = 1000;
+            family = Family::GeminiLocal;
             TextCounter::File(FileCounter::open(&file)?)
         } else if let Some(vocabulary) = Vocabulary::get(&model.encoding) {
             TextCounter::File(FileCounter::open(&vocabulary.find(name)?)?)
@@ -53,7 +52,8 @@ impl ModelCounter {
         } else {
             TextCounter::Encoding(ExactCounter::new(&model.encoding)?)
         };
-        Ok(ModelCounter { encoding, family: model.family, pictures: model.pictures, permille, accuracy })
+        let permille = family.text().0;
+        Ok(ModelCounter { encoding, family, pictures: model.pictures, permille, accuracy })
     }
 }
 

@@ -76,15 +76,44 @@ impl Function {
     /// The texts that Gemini charges for. Name, description, and the strings of the schema (or the schema as JSON).
     #[must_use]
     pub fn gemini_texts(&self) -> Vec<Cow<'_, str>> {
+        self.texts_with(|schema, texts| schema.each_string(&mut |text| texts.push(Cow::Borrowed(text))))
+    }
+
+    /// The texts that Google's own program counts ([`framing::strings`](super::framing::strings)); a
+    /// `parameters_json_schema` as JSON, as the Gemini API charges it.
+    #[must_use]
+    pub fn google_texts(&self) -> Vec<Cow<'_, str>> {
+        self.texts_with(schema_texts)
+    }
+
+    fn texts_with<'t>(&'t self, of_schema: impl Fn(&'t Value, &mut Vec<Cow<'t, str>>)) -> Vec<Cow<'t, str>> {
         let mut texts = vec![Cow::Borrowed(&*self.name), Cow::Borrowed(&*self.description)];
         if self.is_raw_schema {
             let mut schema = String::new();
             self.parameters.write_spaced_json(&mut schema);
             texts.push(Cow::Owned(schema));
         } else {
-            self.parameters.each_string(&mut |text| texts.push(Cow::Borrowed(text)));
+            of_schema(&self.parameters, &mut texts);
         }
         texts
+    }
+}
+
+/// The texts of a JSON schema that Google's own program counts.
+fn schema_texts<'s>(schema: &'s Value, texts: &mut Vec<Cow<'s, str>>) {
+    let own = ["format", "description"].iter().filter_map(|key| schema.get(key)?.as_str());
+    texts.extend(own.map(Cow::Borrowed));
+    for key in ["enum", "required"] {
+        let listed = schema.get(key).map_or(&[][..], Value::items);
+        texts.extend(listed.iter().filter_map(Value::as_str).map(Cow::Borrowed));
+    }
+    schema.get("items").into_iter().for_each(|items| schema_texts(items, texts));
+    for (name, property) in schema.get("properties").map_or(&[][..], Value::members) {
+        texts.push(Cow::Borrowed(name));
+        schema_texts(property, texts);
+    }
+    if let Some(example) = schema.get("example") {
+        example.each_key_and_string(&mut |text| texts.push(Cow::Borrowed(text)));
     }
 }
 

@@ -103,6 +103,19 @@ impl Value {
         }
     }
 
+    /// Calls `visit` on every key and every string.
+    pub fn each_key_and_string<'a>(&'a self, visit: &mut impl FnMut(&'a str)) {
+        match self {
+            Value::String(text) => visit(text),
+            Value::Array(items) => items.iter().for_each(|item| item.each_key_and_string(visit)),
+            Value::Object(members) => members.iter().for_each(|(key, value)| {
+                visit(key);
+                value.each_key_and_string(visit);
+            }),
+            _ => {}
+        }
+    }
+
     /// Appends the value as compact JSON.
     pub fn write_json(&self, out: &mut String) {
         self.write_with(out, ",", ":");
