@@ -47,8 +47,9 @@ class Model:
         name: Its name, or the prefix shared by its dated and suffixed names.
         provider: The provider: ``openai``, ``anthropic``, ``google``, or a registered name.
         family: Models with the same framing: ``gpt-4o``, ``gpt-5``, ``gpt-4``, ``gpt-oss``, ``gpt-6``, ``claude``,
-            ``claude-4.7``, ``claude-4.8``, ``gemini``, ``gemini-local``; ``chatml``, ``llama``, ``deepseek``, ``mistral``, ``gemma``,
-            ``open`` for open models, whose templates are estimated; ``plain`` if the dialect of the messages decides.
+            ``claude-4.7``, ``claude-4.8``, ``gemini``, ``gemini-local``; ``chatml``, ``llama``, ``deepseek``,
+            ``mistral``, ``gemma``, ``open`` for open models, whose templates are estimated; ``plain`` if the dialect of
+            the messages decides.
         encoding: What counts its texts: the model's encoding, or the one its count is fitted to; the vocabulary of an
             open model, whose tokenizer file is needed; or the path of a tokenizer file.
         context_window: Tokens of input and output together, if known.
