@@ -15,7 +15,8 @@ PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
     $$p -c 'import sys; sys.exit(1) if sys.version_info < (3, 11) else print(sys.executable)' 2>/dev/null && break; done)
 endif
 
-PYTEST_WORKERS ?= 2
+# Some tests wait for processes and deadlines: a third worker uses what they leave of two processors.
+PYTEST_WORKERS ?= 3
 PY := .venv/bin/python
 TOOL := .venv/bin
 BENCH_PY := .venv-bench/bin/python
