@@ -361,3 +361,24 @@ def test_a_skill_that_the_user_calls_is_a_request_and_no_task() -> None:
     assert '"/pr-review"' in section(text, "Current request")
     assert 'Task [2]: "Add a cache for the tiles."' in text
     assert "/model" not in text
+
+
+def test_the_answer_to_the_question_of_a_skill_is_the_task() -> None:
+    skill = user("<command-message>brainstorm</command-message>\n<command-name>/brainstorm</command-name>")
+    wish = "Add a cache for the tiles of the map; keep memory below 200 MB and never write to disk."
+    text = page(skill, said("On what?"), user(wish), said("I have read the code."), user("Go on."), said("Working."))
+    assert f'"{wish}"' in section(text, "Current request")
+
+
+SECOND_LIST = "1. Postgres\n2. none\n\nThen:\n1. Add the export to the page\n2. Rename the column total to sum"
+
+
+def test_only_what_answers_a_question_is_an_answer() -> None:
+    asked = said("Before I start:\n\n1. Which database?\n2. Which cache?")
+    text = page(user("Build the report service."), asked, user(SECOND_LIST), said("Fine."))
+    assert 'Which database? → "Postgres"' in text
+    assert 'Which cache? → "none"' in text
+    assert "Rename the column total to sum" in section(text, "Current request")
+    line = "1. Postgres\n2. redis\nPlease drop phase 1. Add the export to the page."
+    text = page(user("Build the report service."), asked, user(line), said("Fine."))
+    assert "Please drop phase 1. Add the export to the page." in section(text, "Current request")

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::normal::{folded, is_negative};
+use super::options::{inline, label_of, options_in};
 use super::table::{cues_of, has_any, is_courtesy};
 use crate::evidence::text::{has_word, one_line, sentences, tail_bytes};
 
@@ -18,8 +19,6 @@ const MAX_AFTER: usize = 3;
 const MAX_REMARK_BYTES: usize = 240;
 /// Shortest gerund that is told from words such as "string".
 const MIN_GERUND_BYTES: usize = 7;
-/// Most options of a question.
-const MAX_OPTIONS: usize = 20;
 
 /// A question, and the options it offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,9 +73,11 @@ pub(in crate::evidence) fn asked_in(text: &str) -> Option<UserQuestion> {
     {
         parts.push(before.trim_end_matches(':'));
     }
-    // "Should it be: A) a date, or B) something else?" asks with the sentence before its options.
-    if parts.is_empty() || !is_option(question) {
-        parts.push(question);
+    // "Should it be:" asks with the options below it; "Keep it: A) here, or B) there?" asks before its options.
+    let lead = inline_lead(question).unwrap_or(question).trim_end_matches([':', ' ']);
+    let is_lead = parts.first().is_some_and(|before| tail.contains(&format!("{before}:")));
+    if parts.is_empty() || !(is_option(question) && is_lead) {
+        parts.push(if lead.is_empty() { question } else { lead });
     }
     if after > 0 && options.is_empty() {
         parts.extend(&said[at + 1..]);
@@ -99,6 +100,13 @@ pub(in crate::evidence) fn left_to_answer(text: &str) -> Option<String> {
     (!is_courtesy(asked)).then(|| one_line(&asked.replace("**", ""), MAX_QUESTION_CHARS))
 }
 
+/// What is before the options in a sentence: `Keep it:` of `Keep it: A) here, or B) there?`
+fn inline_lead(sentence: &str) -> Option<&str> {
+    let (first, _) = inline(sentence).into_iter().next().filter(|_| inline(sentence).len() > 1)?;
+    let at = [")", "."].iter().find_map(|end| sentence.find(&format!("{first}{end} ")))?;
+    Some(sentence[..at].trim_end_matches('('))
+}
+
 /// Whether a sentence is a piece of a table or of emphasized text, which explains no question. Of a label that begins a
 /// line, "**Depth:** how far", the first mark is not in the sentence.
 fn is_fragment(sentence: &str) -> bool {
@@ -114,119 +122,12 @@ fn has_pronoun(question: &str) -> bool {
     ["it", "that", "this", "them", "these", "those", "so"].iter().any(|word| has_word(&lower, word))
 }
 
-/// The options of a text: lines such as `A) …` and `2. …`, or `1) …, 2) …` in a sentence.
-pub(in crate::evidence) fn options_in(text: &str) -> Vec<(String, String)> {
-    let mut found: Vec<(String, String)> = Vec::new();
-    for line in text.lines() {
-        let line = line.trim().trim_start_matches(['-', '*', '•', ' ']);
-        if let Some((label, rest)) = label_of(line) {
-            if follows(found.last().map(|(label, _)| label.as_str()), label) {
-                found.push((label.to_owned(), one_line(rest.trim_matches('*').trim(), 200)));
-            } else if is_first(label) {
-                found = vec![(label.to_owned(), one_line(rest.trim_matches('*').trim(), 200))];
-            }
-        }
-        if found.len() >= MAX_OPTIONS {
-            break;
-        }
-    }
-    if found.len() >= 2 {
-        return found;
-    }
-    // Of several questions, each with its options, all that have labels of their own.
-    let mut all: Vec<(String, String)> = Vec::new();
-    for options in text.lines().rev().map(inline).filter(|options| options.len() >= 2) {
-        let is_known = |label: &String| all.iter().any(|(known, _)| known.eq_ignore_ascii_case(label));
-        if options.iter().any(|(label, _)| is_known(label)) || all.len() + options.len() > MAX_OPTIONS {
-            break;
-        }
-        all.splice(0..0, options);
-    }
-    all
-}
-
-/// `1) stay, 2) move` or `A. stay B. move` in one line.
-fn inline(line: &str) -> Vec<(String, String)> {
-    let mut starts: Vec<(usize, usize, String)> = Vec::new();
-    let bytes = line.as_bytes();
-    for (at, mark) in line.match_indices([')', '.']) {
-        let before = line[..at].char_indices().rev().find(|(_, c)| !c.is_ascii_alphanumeric());
-        let from = before.map_or(0, |(before, c)| before + c.len_utf8());
-        let label = &line[from..at];
-        let begins = from == 0 || matches!(bytes[from - 1], b' ' | b'(' | b'*');
-        // "by me. Then" is no label, and neither is "at 5. 6 are left" unless a 4 is before it.
-        let is_label = mark == ")" || label.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
-        if label.is_empty()
-            || label.len() > 2
-            || !is_label
-            || !begins
-            || !bytes.get(at + 1).is_some_and(u8::is_ascii_whitespace)
-        {
-            continue;
-        }
-        let start = if from > 0 && bytes[from - 1] == b'(' { from - 1 } else { from };
-        if follows(starts.last().map(|(_, _, label)| label.as_str()), label) {
-            starts.push((start, at + 1, label.to_owned()));
-        } else if is_first(label) {
-            starts = vec![(start, at + 1, label.to_owned())];
-        }
-    }
-    let ends = starts.iter().skip(1).map(|(start, ..)| *start).chain([line.len()]);
-    let option = |((_, from, label), end): (&(usize, usize, String), usize)| {
-        let text = line[*from..end]
-            .trim()
-            .trim_end_matches([',', ';'])
-            .trim_end_matches(" or")
-            .trim_end_matches(" and");
-        // The last option ends with its sentence.
-        let text = text.split(". ").next().unwrap_or(text);
-        (label.clone(), one_line(text.trim_end_matches(['.', ',', '?']), 200))
-    };
-    let options = starts.iter().zip(ends).map(option).filter(|(_, text)| !text.is_empty());
-    options.take(MAX_OPTIONS).collect()
-}
-
-/// The label of a line and the text after it: `A) …`, `(b) …`, `2. …`, `Option 3: …`.
-fn label_of(line: &str) -> Option<(&str, &str)> {
-    let line = line.strip_prefix("**").unwrap_or(line);
-    let line = ["Option ", "option ", "Variant ", "Plan "]
-        .iter()
-        .find_map(|word| line.strip_prefix(word))
-        .unwrap_or(line);
-    let line = line.strip_prefix('(').unwrap_or(line);
-    let end = line.find(|c: char| !c.is_ascii_alphanumeric())?;
-    let label = &line[..end];
-    let rest = line[end..].strip_prefix([')', '.', ':']).or_else(|| line[end..].strip_prefix(" — "))?;
-    let is_label = label.len() <= 2
-        && (label.bytes().all(|b| b.is_ascii_digit())
-            || (label.len() == 1 && label.bytes().all(|b| b.is_ascii_alphabetic())));
-    let rest = rest.strip_prefix("**").unwrap_or(rest);
-    (is_label && rest.starts_with([' ', '*'])).then_some((label, rest))
-}
-
-fn is_first(label: &str) -> bool {
-    matches!(label, "A" | "a" | "1" | "0")
-}
-
-/// Whether a label comes directly after another.
-fn follows(before: Option<&str>, label: &str) -> bool {
-    let Some(before) = before else { return false };
-    match (before.parse::<u32>(), label.parse::<u32>()) {
-        (Ok(before), Ok(label)) => label == before + 1,
-        (Err(_), Err(_)) => {
-            let (a, b) = (before.as_bytes(), label.as_bytes());
-            a.len() == 1 && b.len() == 1 && b[0] == a[0] + 1
-        }
-        _ => false,
-    }
-}
-
 /// The option that an answer names by its letter, number or place.
 pub(in crate::evidence) fn chosen<'a>(
     answer: &str,
     options: &'a [(String, String)],
 ) -> Option<&'a (String, String)> {
-    if options.len() < 2 {
+    if options.len() < 2 || given_by_number(answer, options).0.len() > 1 {
         return None;
     }
     let words: Vec<&str> =
@@ -270,35 +171,62 @@ pub(in crate::evidence) fn chosen<'a>(
     options.get(at)
 }
 
-/// The answers to several numbered questions or options, given by their numbers: `1. no 2. the last 50`. Empty unless
-/// each number was asked, and a question was asked or an answer is as short as answers are.
+/// The answers to several numbered questions or options, given by their numbers, `1. no 2. the last 50`, and what the
+/// text says besides. No answers unless a question was asked or an answer is as short as answers are.
 pub(in crate::evidence) fn answers_by_number(
     asked: &UserQuestion,
     answer: &str,
-) -> Vec<(UserQuestion, String)> {
-    let given = options_in(answer);
+) -> (Vec<(UserQuestion, String)>, String) {
+    let none = || (Vec::new(), answer.to_owned());
+    let (given, besides) = given_by_number(answer, &asked.options);
     if given.len() < 2 || asked.options.len() < 2 {
-        return Vec::new();
+        return none();
     }
     let is_short = |text: &str| text.split_whitespace().count() <= 2;
     let are_answers = asked.options.iter().any(|(_, text)| text.contains(['?', '？']))
         || given.iter().any(|(_, text)| is_short(text));
-    let pair = |(number, answer): &(String, String)| {
-        let (_, question) = asked.options.iter().find(|(label, _)| label.eq_ignore_ascii_case(number))?;
-        Some((UserQuestion { question: asked_of(question), options: Vec::new() }, answer.clone()))
+    // The user waits for the answer to a question of his own.
+    if !are_answers || given.iter().any(|(_, text)| is_question(text.trim_end())) {
+        return none();
+    }
+    let pair = |(at, answer): (usize, String)| {
+        (UserQuestion { question: asked_of(&asked.options[at].1), options: Vec::new() }, answer)
     };
-    let paired: Option<Vec<(UserQuestion, String)>> = given.iter().map(pair).collect();
-    paired.filter(|_| are_answers).unwrap_or_default()
+    (given.into_iter().map(pair).collect(), besides)
 }
 
-/// What an answer to several questions says besides: its lines without numbers.
-pub(in crate::evidence) fn besides_numbers(answer: &str) -> String {
-    let is_numbered = |line: &&str| {
+/// The first run of lines whose labels are those of options, each with its option and its text, and the other lines. A
+/// line below an item that is indented goes on with it.
+fn given_by_number(answer: &str, options: &[(String, String)]) -> (Vec<(usize, String)>, String) {
+    let option = |label: &str| options.iter().position(|(known, _)| known.eq_ignore_ascii_case(label));
+    let (mut given, mut besides): (Vec<(usize, String)>, Vec<&str>) = (Vec::new(), Vec::new());
+    let mut is_over = false;
+    for line in answer.lines() {
         let bare = line.trim().trim_start_matches(['-', '*', '•', ' ']);
-        label_of(bare).is_some() || !inline(bare).is_empty()
-    };
-    let lines: Vec<&str> = answer.lines().filter(|line| !is_numbered(line)).collect();
-    lines.join("\n").trim().to_owned()
+        let several: Vec<(usize, String)> =
+            inline(bare).into_iter().filter_map(|(label, text)| Some((option(&label)?, text))).collect();
+        let found = match label_of(bare) {
+            _ if several.len() >= 2 && label_of(bare).is_some() => several,
+            Some((label, text)) => option(label).map(|at| (at, text.trim().to_owned())).into_iter().collect(),
+            None => Vec::new(),
+        };
+        let is_next = found.first().is_some_and(|(at, _)| given.last().is_none_or(|(last, _)| at > last));
+        if is_next && !is_over {
+            given.extend(found);
+        } else if let Some((_, last)) = given.last_mut()
+            && !is_over
+            && !line.trim().is_empty()
+            && line.starts_with([' ', '\t'])
+        {
+            last.push(' ');
+            last.push_str(bare);
+        } else {
+            // A blank line may be between two items.
+            is_over |= !given.is_empty() && !line.trim().is_empty();
+            besides.push(line);
+        }
+    }
+    (given, besides.join("\n").trim().to_owned())
 }
 
 /// What one of several questions asks: its label and its first question, without what explains it.
@@ -417,13 +345,32 @@ mod tests {
         let asked = "Before I start:\n\n1. **Depth**: how far back?\n2. Merged ones are listed last. Show them? \
             Hide them?\n\nShall I start?";
         let asked = asked_in(asked).unwrap_or_default();
-        let found = answers_by_number(&asked, "1. 50 commits\n2. no");
-        let found: Vec<String> = found.iter().map(|(asked, answer)| answered(asked, answer)).collect();
-        assert_eq!(found, ["Depth: how far back? → \"50 commits\"", "Show them? → \"no\""]);
-        assert!(answers_by_number(&asked, "no, and 50 commits").is_empty());
-        assert_eq!(besides_numbers("I looked it up.\n\n1. 50 commits\n2. no"), "I looked it up.");
-        assert_eq!(besides_numbers("1. no 2. the last 50"), "");
-        assert!(answers_by_number(&asked, "1. no\n2. yes\n3. write the docs").is_empty());
+        let by_number = |answer: &str| {
+            let (found, besides) = answers_by_number(&asked, answer);
+            let found: Vec<String> = found.iter().map(|(asked, answer)| answered(asked, answer)).collect();
+            (found, besides)
+        };
+        let expected = |depth: &str| {
+            vec![format!("Depth: how far back? → \"{depth}\""), "Show them? → \"no\"".to_owned()]
+        };
+        assert_eq!(by_number("1. 50 commits\n2. no"), (expected("50 commits"), String::new()));
+        assert_eq!(by_number("1. 50 2. no"), (expected("50"), String::new()));
+        assert_eq!(by_number("I looked.\n\n1. 50\n\n2. no"), (expected("50"), "I looked.".to_owned()));
+        assert_eq!(by_number("1. 50\n   but never 12\n2. no"), (expected("50 but never 12"), String::new()));
+        // What is no answer stays, with whatever signs.
+        for besides in [
+            "Please drop phase 1. Add the export.",
+            "Rename the columns (a) total and (b) sum.",
+            "3. write the docs",
+            "Then:\n1. Add the export\n2. Rename the column",
+            "42: return total / count",
+        ] {
+            let answer = format!("1. 50\n2. no\n\n{besides}");
+            assert_eq!(by_number(&answer), (expected("50"), besides.to_owned()), "{besides}");
+        }
+        for answer in ["no, and 50 commits", "1. Can you explain?\n2. no"] {
+            assert_eq!(by_number(answer), (Vec::new(), answer.to_owned()));
+        }
     }
 
     #[test]
@@ -432,7 +379,7 @@ mod tests {
             check\nC) Something else?";
         let asked = asked_in(text).unwrap_or_default();
         assert_eq!(asked.question, "One question: Should it be");
-        let found = answers_by_number(&asked, "A) when he leaves\nB) later, as a change of its own");
+        let (found, _) = answers_by_number(&asked, "A) when he leaves\nB) later, as a change of its own");
         let found: Vec<String> = found.iter().map(|(asked, answer)| answered(asked, answer)).collect();
         assert_eq!(
             found,

@@ -9,6 +9,7 @@ pub(super) mod lists;
 pub(super) mod matcher;
 pub(super) mod named;
 pub(super) mod normal;
+mod options;
 pub(super) mod plan_rules;
 pub(super) mod prose;
 pub(super) mod statements;

@@ -2,7 +2,6 @@
 //! denied, a value that is given again.
 
 use std::cell::LazyCell;
-use std::ops::Deref;
 use std::sync::LazyLock;
 
 use super::collect::MAX_ITEMS;
@@ -13,6 +12,7 @@ use crate::evidence::language::matcher::Matcher;
 use crate::evidence::language::normal::folded;
 use crate::evidence::language::normal::{is_filler, normal, stem, words};
 use crate::evidence::language::steps::telling;
+use crate::evidence::language::table::has_any;
 use crate::evidence::text::{has_word, sentences};
 use crate::evidence::{Evidence, Note};
 
@@ -44,10 +44,25 @@ const NEGATIONS: [&str; 20] = [
     "statt",
 ];
 /// A prohibition with such a word ends with a later order.
-const FOR_NOW: [&str; 11] =
-    ["yet", "until", "before", "for now", "wait", "hold off", "first", "not now", "先别", "先不要", "暂时不"];
+const FOR_NOW: [&str; 9] =
+    ["yet", "until", "for now", "wait", "hold off", "not now", "先别", "先不要", "暂时不"];
+/// A prohibition with such a word lasts.
+const LASTING: [&str; 9] = ["never", "always", "ever", "nie", "niemals", "jamais", "nunca", "永远", "绝不"];
+/// Words before the verb of an order: "ok, now commit it".
+const LEADS: [&str; 27] = [
+    "ok", "okay", "yes", "good", "great", "fine", "and", "now", "then", "please", "so", "you", "can", "may",
+    "go", "ahead", "let", "us", "just", "it", "is", "lets", "to", "the", "alright", "right", "reviewed",
+];
+/// Words of a permission.
+const PERMITTING: [&str; 9] =
+    ["may", "can", "allowed", "ok to", "okay to", "free to", "fine to", "darfst", "kannst"];
+/// Words with which "anymore" says that something is not wanted, not that it fails.
+const WANTED: [&str; 9] =
+    ["need", "want", "have to", "must", "required", "necessary", "matter", "care", "should"];
+/// What a sentence is about that reports, and denies no wish: "the problem is not Helm".
+const REPORTED: [&str; 6] = ["problem", "issue", "bug", "error", "cause", "reason"];
 /// Marks of a sentence that says what holds from then on.
-const CHANGES: [&str; 14] = [
+const CHANGES: [&str; 13] = [
     "after all",
     "instead",
     "change of mind",
@@ -59,7 +74,6 @@ const CHANGES: [&str; 14] = [
     "jetzt doch",
     "doch lieber",
     "finalement",
-    "en vez de",
     "改成",
     "改为",
 ];
@@ -69,6 +83,9 @@ const GENERIC: [&str; 20] = [
     "keep", "except", "stay", "use", "us", "using", "make", "mak", "chang", "change", "need", "want", "like",
     "prefer", "let", "show", "please", "take", "get", "give",
 ];
+/// Words of the marks of a change.
+const CUE_WORDS: [&str; 10] =
+    ["instead", "instea", "after", "all", "mind", "now", "anymore", "longer", "more", "finalement"];
 /// Marks of a sentence that gives a new value.
 const NEW_VALUES: [&str; 3] = ["make it", "should be", "make that"];
 /// Marks of a sentence that overrules an earlier one.
@@ -96,13 +113,16 @@ const OVERRULING: [&str; 17] = [
 fn negated(lower: &str) -> Vec<String> {
     let Some((_, at)) = negation(lower) else { return Vec::new() };
     let rest = lower[at..].split([',', ';', '.', ':', '，', '；', '。']).next().unwrap_or("");
+    let rest = [" but ", " sondern ", " after all"]
+        .iter()
+        .fold(rest, |rest, end| rest.split(end).next().unwrap_or(rest));
     let normal = normal(rest);
     let found = words(&normal).map(|(_, word)| stem(word).into_owned());
     found
         .filter(|word| {
             word.len() > 2
                 && !is_filler(word)
-                && !matches!(word.as_str(), "us" | "use" | "using" | "meant" | "per")
+                && !matches!(word.as_str(), "us" | "use" | "using" | "meant" | "per" | "anymore" | "longer")
         })
         .take(4)
         .collect()
@@ -117,9 +137,8 @@ fn negation(lower: &str) -> Option<(usize, usize)> {
 /// Rules that a later word of the user ends: a prohibition for now whose matter is ordered later, a wish that is
 /// overruled.
 pub(super) fn without_replaced(found: &mut Evidence) {
-    let wishes = LazyCell::new(|| wishes(found));
-    let ended: Vec<bool> =
-        found.constraints.iter().map(|note| ended_by(&wishes, note.message, &note.text).is_some()).collect();
+    let is_ended = |note: &Note| ended_by(found, note.message, &note.text).is_some();
+    let ended: Vec<bool> = found.constraints.iter().map(is_ended).collect();
     let mut ended = ended.into_iter();
     found.constraints.retain(|_| !ended.next().unwrap_or(false));
     let overruling: Vec<(usize, Vec<String>)> =
@@ -154,35 +173,46 @@ pub(super) fn without_replaced(found: &mut Evidence) {
     found.corrections.retain(|note| !is_older(note));
 }
 
-/// What the user wishes, sentence by sentence, the newest requests first.
-fn wishes(found: &Evidence) -> Vec<(&Note, Wish)> {
-    found
-        .requests
-        .iter()
-        .rev()
-        .take(MAX_COMPARED)
-        .flat_map(|note| sentences(&note.text).take(12).map(move |sentence| (note, sentence)))
-        .map(|(note, sentence)| (note, Wish::of(&folded(sentence))))
-        .collect()
-}
-
 /// The later request that orders what a sentence prohibits for now: "don't commit yet" ends with "commit it".
-fn ended_by<'e>(
-    wishes: &impl Deref<Target = Vec<(&'e Note, Wish)>>,
-    message: usize,
-    sentence: &str,
-) -> Option<&'e Note> {
+fn ended_by<'e>(found: &'e Evidence, message: usize, sentence: &str) -> Option<&'e Note> {
     static MATCHER: LazyLock<Matcher> = LazyLock::new(|| Matcher::default().with(1, &FOR_NOW));
     let lower = folded(sentence);
-    if !MATCHER.is_in(&lower) {
+    if has_any(&lower, &LASTING) {
         return None;
     }
-    let matter = negated(&lower);
-    let verb = matter.first()?;
-    wishes
-        .iter()
-        .find(|(note, wish)| note.message > message && wish.words.contains(verb))
-        .map(|(note, _)| *note)
+    // "先不要" is a negation as well.
+    let (start, _) = MATCHER.first_in(&lower)?;
+    let begins = negation(&lower).is_some_and(|(negation, _)| negation < start);
+    let matter = negated(if begins { &lower[..start] } else { &lower });
+    let (verb, object) = matter.split_first()?;
+    let later = found.requests.iter().rev().take(MAX_COMPARED).filter(|note| note.message > message);
+    let orders = |note: &&Note| {
+        sentences(&note.text)
+            .take(12)
+            .any(|sentence| !is_question(sentence) && is_order(sentence, verb, object))
+    };
+    later.into_iter().find(orders)
+}
+
+/// Whether a sentence orders to do something with the object of a prohibition, or with "it".
+fn is_order(sentence: &str, verb: &str, object: &[String]) -> bool {
+    const UNSPACED: [&str; 8] = ["好的", "好", "请", "现在", "可以", "那", "就", "，"];
+    let lower = folded(sentence);
+    if !verb.is_ascii() {
+        let mut rest = lower.as_str();
+        while let Some(after) = UNSPACED.iter().find_map(|lead| rest.strip_prefix(lead)) {
+            rest = after;
+        }
+        return rest.starts_with(verb);
+    }
+    let normal = normal(&lower);
+    let all: Vec<String> = words(&normal).map(|(_, word)| stem(word).into_owned()).collect();
+    let Some(at) = all.iter().position(|word| !LEADS.contains(&word.as_str())) else { return false };
+    if all[at] != verb || negation(&lower).is_some() {
+        return false;
+    }
+    let others = || all[at + 1..].iter().filter(|word| word.len() > 2 && !is_filler(word));
+    others().next().is_none() || object.is_empty() || others().any(|word| object.contains(word))
 }
 
 /// The user's sentences that overrule earlier ones, with what they negate.
@@ -191,8 +221,9 @@ fn overruling(found: &Evidence) -> impl Iterator<Item = (&Note, Vec<String>)> {
     all.filter_map(|note| {
         let lower = folded(&note.text);
         let marked = OVERRULING.iter().any(|mark| lower.contains(mark));
+        let before = negation(&lower).map_or("", |(at, _)| &lower[..at]);
         let words = negated(&lower);
-        (marked && !words.is_empty()).then_some((note, words))
+        (marked && !words.is_empty() && !has_any(before, &REPORTED)).then_some((note, words))
     })
 }
 
@@ -207,10 +238,9 @@ impl Wish {
         Wish { words: words(&normal).map(|(_, word)| stem(word).into_owned()).collect() }
     }
 
-    /// Whether it wants what the words deny.
+    /// Whether it wants what the words deny, all of it: "write docs" is not overruled by "no docs for the helpers".
     fn contradicts(&self, denied: &[String]) -> bool {
-        let shared = denied.iter().filter(|word| self.words.contains(word)).count();
-        shared > 0 && 2 * shared >= denied.len()
+        !denied.is_empty() && denied.iter().all(|word| self.words.contains(word))
     }
 }
 
@@ -241,13 +271,20 @@ fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
         .rev()
         .take(MAX_COMPARED)
         .flat_map(|(note, text)| sentences(text).take(12).map(move |sentence| (note, sentence)))
-        .filter(|(_, sentence)| !only_remarks(sentence))
         .filter_map(|(note, sentence)| {
-            let lower = folded(sentence).replace("instead of", "");
-            let permits = lower.trim_end_matches(['.', '!', '"']).ends_with(" now");
+            let lower = without_quotes(&folded(sentence)).replace("instead of", "");
+            if only_remarks(sentence, &lower) {
+                return None;
+            }
+            let ends_now = lower.trim_end_matches(['.', '!', '"']).ends_with(" now");
+            let permits = ends_now && has_any(&lower, &PERMITTING);
             let is_cued = MATCHER.groups_in(&lower);
             let is_change = permits || is_cued & CHANGE != 0;
-            let words = if is_change { telling(sentence) } else { Vec::new() };
+            let is_marked =
+                |clause: &&str| MATCHER.groups_in(&folded(clause).replace("instead of", "")) & CHANGE != 0;
+            let marked = sentence.split([',', ';']).find(is_marked).unwrap_or(sentence);
+            let mut words = if is_change { telling(marked) } else { Vec::new() };
+            words.retain(|word| !GENERIC.contains(&word.as_str()) && !CUE_WORDS.contains(&word.as_str()));
             let cued = sentence
                 .split([',', ';'])
                 .filter(|clause| MATCHER.is_in(&folded(clause).replace("instead of", "")));
@@ -258,11 +295,20 @@ fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
         .collect()
 }
 
-/// Whether a sentence changes nothing whatever its words: it asks why, or says what holds in some case.
-fn only_remarks(sentence: &str) -> bool {
-    let lower = folded(sentence);
-    let asks_why = (is_question(sentence) || lower.contains("wonder")) && has_word(&lower, "why");
-    asks_why || lower.starts_with("if ")
+/// Whether a sentence changes nothing whatever its words: it asks (but for "how about another one instead?"), says what
+/// holds in some case, or that something fails.
+fn only_remarks(sentence: &str, lower: &str) -> bool {
+    let asks = is_question(sentence) || has_any(lower, &["why", "wonder"]);
+    let fails = has_any(lower, &["anymore", "any more"]) && !has_any(lower, &WANTED);
+    (asks && (!lower.contains("instead") || has_any(lower, &["why", "wonder"])))
+        || lower.starts_with("if ")
+        || fails
+}
+
+/// A text without what it quotes.
+fn without_quotes(text: &str) -> String {
+    let quoted = |c: char| matches!(c, '"' | '“' | '”' | '„' | '«' | '»');
+    text.split(quoted).step_by(2).collect()
 }
 
 /// The later word that changes a sentence: they share half of its words, values aside, or the sentence gives another
@@ -281,11 +327,21 @@ fn changed_by<'e>(changes: &[ChangeOfMind<'e>], message: usize, sentence: &str) 
     let own = if clauses(sentence).is_empty() { measures(sentence) } else { Vec::new() };
     let restricts =
         negation(&lower).is_some() || ["only", "except"].iter().any(|word| has_word(&lower, word));
+    // What a prohibition forbids has to be what the change is about.
+    let forbidden = if restricts { negated(&lower) } else { Vec::new() };
     let concerns = |change: &&ChangeOfMind<'_>| {
         let shared = words.iter().filter(|word| change.words.contains(word)).count();
-        change.note.message > message
-            && (restricts || !change.permits)
-            && ((shared > 0 && 2 * shared >= words.len()) || change.gives_new_value(&own))
+        let is_most = shared > 0 && 2 * shared >= words.len();
+        let is_matter = match change.permits {
+            // "Push the branch now" does not permit to push to main.
+            true => restricts && is_most && forbidden.iter().all(|word| change.words.contains(word)),
+            false => {
+                is_most
+                    && 2 * shared >= change.words.len()
+                    && forbidden.first().is_none_or(|verb| change.words.contains(verb))
+            }
+        };
+        change.note.message > message && (is_matter || change.gives_new_value(&own))
     };
     changes.iter().find(concerns).map(|change| change.note)
 }
@@ -297,6 +353,11 @@ struct Measure {
     unit: String,
     /// Names in its sentence: what holds in Rome does not hold in Paris.
     names: Vec<String>,
+    /// Telling words of its sentence besides, and those after "for": what holds for lines does not hold for titles.
+    about: Vec<String>,
+    scope: Vec<String>,
+    /// Its sentence points at what was said before: "make it 20".
+    points: bool,
 }
 
 impl Measure {
@@ -304,9 +365,17 @@ impl Measure {
         let concerns_others = !self.names.is_empty()
             && !older.names.is_empty()
             && !self.names.iter().any(|name| older.names.contains(name));
+        let is_of_unit =
+            |word: &String| self.unit.starts_with(word.as_str()) || self.before.starts_with(word.as_str());
+        let shares = self.about.iter().any(|word| !is_of_unit(word) && older.about.contains(word));
+        let is_elsewhere = !self.scope.is_empty()
+            && !older.scope.is_empty()
+            && !self.scope.iter().any(|word| older.scope.contains(word));
         self.unit == older.unit
             && self.before == older.before
             && self.number != older.number
+            && (shares || self.points)
+            && !is_elsewhere
             && !concerns_others
     }
 }
@@ -324,6 +393,12 @@ fn measures(sentence: &str) -> Vec<Measure> {
     }
     let names = words.iter().skip(1).filter(|word| word.len() > 2 && word.starts_with(char::is_uppercase));
     let names: Vec<String> = names.map(|name| name.trim_end_matches('.').to_owned()).collect();
+    let lower = folded(sentence);
+    let mut about = telling(sentence);
+    about.retain(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    let scope = lower.split_once(" for ").map_or_else(Vec::new, |(_, rest)| telling(rest));
+    let points =
+        ["make it", "make that", "it should be", "that should be"].iter().any(|cue| lower.contains(cue));
     let unit_after = |at: usize| words[at + 1..].iter().find(|word| !matches!(**word, "a" | "per" | "an"));
     let found = (0..words.len()).filter(|&at| is_number(words[at])).filter_map(|at| {
         let unit = unit_after(at).filter(|unit| !is_number(unit))?.trim_end_matches('.');
@@ -335,6 +410,9 @@ fn measures(sentence: &str) -> Vec<Measure> {
             number: words[at].to_owned(),
             unit: folded(unit),
             names: names.clone(),
+            about: about.clone(),
+            scope: scope.clone(),
+            points,
         })
     });
     found.collect()
@@ -344,14 +422,13 @@ fn measures(sentence: &str) -> Vec<Measure> {
 pub(super) fn overruled(found: &Evidence) -> Vec<(usize, String, Note)> {
     let mut parts: Vec<(usize, String, Note)> = Vec::new();
     let later: Vec<(&Note, Vec<String>)> = overruling(found).collect();
-    let wishes = LazyCell::new(|| wishes(found));
     let changes = changes(found);
     for (at, request) in found.requests.iter().enumerate() {
         let after: Vec<_> = later.iter().filter(|(note, _)| note.message > request.message).collect();
         for (place, sentence) in sentences(&request.text).take(40).enumerate() {
             let wish = LazyCell::new(|| Wish::of(&folded(sentence)));
             let by = after.iter().find(|(_, denied)| wish.contradicts(denied)).map(|(note, _)| *note);
-            let by = by.or_else(|| ended_by(&wishes, request.message, sentence));
+            let by = by.or_else(|| ended_by(found, request.message, sentence));
             // A request begins with what is wanted, which another way of doing it does not change.
             let may_change = |place: usize, text: &str| place > 0 || is_constraint(text);
             let changed = |place: usize, text: &str| {
@@ -387,7 +464,7 @@ mod tests {
 
     #[test]
     fn what_a_sentence_denies() {
-        assert_eq!(negated("and don't use redis for this after all"), ["redi", "after"]);
+        assert_eq!(negated("and don't use redis for this after all"), ["redi"]);
         assert_eq!(negated("no, not a fixed window, they double"), ["fix", "window"]);
         assert!(negated("use redis for the counters").is_empty());
         let denied = negated("don't use redis for this after all");

@@ -7,7 +7,7 @@ use super::runs::Call;
 use super::wrappers::{self, ENVIRONMENT, Unwrapped};
 use crate::evidence::Note;
 use crate::evidence::language::asking::{
-    UserQuestion, answered, answers_by_number, asked_in, besides_numbers, chosen, is_question, left_to_answer,
+    UserQuestion, answered, answers_by_number, asked_in, chosen, is_question, left_to_answer,
 };
 use crate::evidence::language::corrections;
 use crate::evidence::language::cues::{self, CuedSentence};
@@ -36,6 +36,8 @@ const MIN_REPORT_BYTES: usize = 240;
 const MAX_ANSWER_CHARS: usize = 400;
 /// Longest answer that is no request of its own.
 const MAX_PURE_CHARS: usize = 90;
+/// Most calls that are listed of those that were refused together, but one.
+const MAX_REFUSED_TOGETHER: usize = 2;
 /// Most causes that may be ruled out, the newest.
 const MAX_CAUSES: usize = 40;
 /// Longest sentence such as "no chart", in words.
@@ -95,8 +97,8 @@ impl Collector<'_> {
         let words = words.trim();
         let asked = self.asked.take().filter(|asked| !is_courtesy(&asked.question));
         let is_nod = is_nod(words);
-        let by_number = asked.as_ref().map_or_else(Vec::new, |asked| answers_by_number(asked, words));
-        let besides = if by_number.is_empty() { words.to_owned() } else { besides_numbers(words) };
+        let by_number = asked.as_ref().map(|asked| answers_by_number(asked, words));
+        let (by_number, besides) = by_number.unwrap_or_else(|| (Vec::new(), words.to_owned()));
         let mut is_answer = !by_number.is_empty() && (besides.is_empty() || self::is_nod(&besides));
         for (asked, answer) in &by_number {
             self.answered(i, asked, answer);
@@ -119,18 +121,19 @@ impl Collector<'_> {
         if is_nod {
             return;
         }
-        if !is_answer {
+        // The answer to a question of a skill is the task.
+        let is_first = self.found.requests.iter().all(|note| wrappers::is_bare_command(&note.text));
+        if !is_answer || (is_first && !self.found.requests.is_empty()) {
             let most = if self.found.requests.is_empty() { MAX_TASK_CHARS } else { MAX_REQUEST_CHARS };
-            let request = escape_section_tags(&cut_middle(&besides, most)).into_owned();
+            let said = if besides.is_empty() { words } else { &besides };
+            let request = escape_section_tags(&cut_middle(said, most)).into_owned();
             // A command alone, such as `/review`, is the task only if nothing else is.
-            if !wrappers::is_bare_command(&request)
-                && self.found.requests.iter().all(|note| wrappers::is_bare_command(&note.text))
-            {
+            if is_first && !wrappers::is_bare_command(&request) {
                 self.found.requests.clear();
             }
             push(&mut self.found.requests, Note::new(i, request));
             self.found.last_step = None;
-            self.user_list(i, words);
+            self.user_list(i, &besides);
         }
         let rules = rules_in(words);
         let said = cues::said(&rules);
@@ -178,6 +181,8 @@ impl Collector<'_> {
     pub(super) fn refused(&mut self, i: usize, subject: &str, words: Option<&str>) {
         let before = self.found.refusals.pop_if(|last| last.message == i && !last.text.ends_with('"'));
         let mut text = match before {
+            // Many that were refused at once are many of a kind.
+            Some(before) if before.text.matches("; ").count() >= MAX_REFUSED_TOGETHER => before.text,
             Some(before) => format!("{}; {subject}", before.text),
             None => format!("Refused: {subject}"),
         };

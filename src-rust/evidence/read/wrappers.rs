@@ -211,9 +211,9 @@ fn is_environment(words: &str) -> bool {
 /// Whether the text is a bare command to the program, such as `/model`. `/review the parser` has content, and a path
 /// has more slashes.
 pub(super) fn is_bare_command(words: &str) -> bool {
-    words
-        .strip_prefix('/')
-        .is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphabetic() || b"-_:".contains(&b)))
+    words.strip_prefix('/').is_some_and(|name| {
+        name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_:.".contains(&b) || b >= 0x80)
+    })
 }
 
 /// The command that runs a prompt, without arguments: `/review`. Claude Code writes the name of such a command after its
@@ -222,7 +222,10 @@ fn prompt_command(text: &str) -> Option<&str> {
     let rest = text.trim().strip_prefix("<command-message>")?.split_once("</command-message>")?.1;
     let (name, rest) = rest.trim_start().strip_prefix("<command-name>")?.split_once("</command-name>")?;
     let rest = rest.trim();
-    (is_bare_command(name) && (rest.is_empty() || rest == "<command-args></command-args>")).then_some(name)
+    let is_alone = rest.is_empty()
+        || rest == "<command-args></command-args>"
+        || starts_with_ignoring_case(rest, "base directory for this skill:");
+    (is_bare_command(name) && is_alone).then_some(name)
 }
 
 /// The user's text after a skill call, which the program writes as a separate sentence.

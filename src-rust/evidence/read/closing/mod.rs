@@ -11,7 +11,7 @@ mod objects;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use self::objects::{ends, ends_object, is_corrected, is_same_object};
+use self::objects::{cancels, ends_object, is_corrected, is_number_of, is_same_object};
 use crate::evidence::commands::programs::Act;
 use crate::evidence::commands::shell;
 use crate::evidence::language::steps::telling;
@@ -71,14 +71,22 @@ enum Attempt {
     NoTool,
 }
 
+/// An error that a call closed: the tool, and the numbers of what it made, `booking_id B-7`.
+#[derive(Debug)]
+struct Closed {
+    at: usize,
+    tool: String,
+    made: Vec<String>,
+}
+
 /// Errors, each once, with those that are open.
 #[derive(Debug, Default)]
 pub(in crate::evidence::read) struct Errors {
     pub seen: Vec<ErrorSeen>,
     by_text: HashMap<(String, String), usize>,
     open: Vec<(usize, Attempt)>,
-    /// Those that a call closed which made something: with what its result says, such as the number of a booking.
-    closed: Vec<(usize, Attempt, Vec<String>)>,
+    /// Those that a call closed which made something.
+    closed: Vec<Closed>,
     /// Failures whose place a newer one of the same command has taken.
     replaced: HashSet<usize>,
     /// Refusals of the place, with how often each was seen.
@@ -139,30 +147,37 @@ impl Errors {
         });
     }
 
-    /// Like [`close`](Self::close), by a call whose result says what it made.
-    fn close_by(&mut self, call: &Call<'_>, is_closed: impl Fn(&Attempt) -> bool) {
+    /// Like [`close`](Self::close), by a call whose result names what it made.
+    fn close_by(&mut self, call: &Call<'_>, arguments: &[String], is_closed: impl Fn(&Attempt) -> bool) {
+        // A later success of the tool stands whatever becomes of the earlier one.
+        self.closed.retain(|closed| closed.tool != call.tool);
         let (closed, open): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.open).into_iter().partition(|(_, attempt)| is_closed(attempt));
         self.open = open;
-        for (at, attempt) in closed {
+        let made: Vec<String> = call
+            .answer
+            .iter()
+            .filter(|pair| !arguments.contains(pair) && is_number_of(pair))
+            .cloned()
+            .collect();
+        for (at, _) in closed {
             self.seen[at].is_resolved = true;
-            self.closed.push((at, attempt, call.answer.clone()));
+            self.closed.push(Closed { at, tool: call.tool.to_owned(), made: made.clone() });
         }
         self.closed.drain(..self.closed.len().saturating_sub(MAX_OPEN));
     }
 
-    /// What a call made is cancelled: the errors that it closed are open again.
+    /// What a call made is cancelled, to be done again: the errors that it closed are open until the tool succeeds.
     fn reopen(&mut self, tool: &str, arguments: &[String]) {
-        let Some(object) = arguments.first().filter(|_| !self.closed.is_empty() && ends(tool)) else {
+        let Some(object) = arguments.first().filter(|_| !self.closed.is_empty() && cancels(tool)) else {
             return;
         };
-        let is_undone = |(_, _, made): &(usize, Attempt, Vec<String>)| made.contains(object);
         let (undone, closed): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.closed).into_iter().partition(is_undone);
+            std::mem::take(&mut self.closed).into_iter().partition(|closed| closed.made.contains(object));
         self.closed = closed;
-        for (at, attempt, _) in undone {
+        for Closed { at, tool, .. } in undone {
             self.seen[at].is_resolved = false;
-            self.open.push((at, attempt));
+            self.open.push((at, Attempt::Look(tool)));
         }
     }
 
@@ -191,7 +206,7 @@ impl Errors {
                 self.close_changes(files.iter().filter(|(action, _)| action.is_change()));
             }
             CallIntent::Other { arguments, .. } => {
-                self.close_by(call, |attempt| {
+                self.close_by(call, arguments, |attempt| {
                     matches!(attempt, Attempt::Tool(tool, object)
                         if (tool == call.tool && is_same_object(tool, object, arguments))
                             || ends_object(call.tool, object, arguments))
@@ -326,6 +341,8 @@ impl Errors {
 
     /// The user drops something: the errors that share words with it, or the newest if the words point at it.
     pub(in crate::evidence::read) fn drop_by(&mut self, words: &str) {
+        // What the user does not want any more is not done again.
+        self.closed.clear();
         let said = telling(words);
         // What comes after a comma is the reason.
         let clause = words.split([',', ';']).next().unwrap_or("");

@@ -91,14 +91,24 @@ pub(super) fn is_corrected(failed: &[String], error: &str, arguments: &[String])
 /// Whether a call ends the object of a failed one, which then need not be mended: `cancel_order` after a failed
 /// `update_order` of this order.
 pub(super) fn ends_object(tool: &str, failed: &[String], arguments: &[String]) -> bool {
-    ends(tool) && arguments.first().is_some_and(|object| failed.contains(object))
-}
-
-/// Whether a tool ends what it is called with, by its name.
-pub(super) fn ends(tool: &str) -> bool {
     const ENDINGS: [&str; 6] = ["cancel", "delete", "remove", "close", "void", "archive"];
     let tool = tool.to_ascii_lowercase();
-    ENDINGS.iter().any(|ending| tool.starts_with(ending) || tool.contains(&format!("_{ending}")))
+    let ends = ENDINGS.iter().any(|ending| tool.starts_with(ending) || tool.contains(&format!("_{ending}")));
+    ends && arguments.first().is_some_and(|object| failed.contains(object))
+}
+
+/// Whether a tool takes back what another did, by its name.
+pub(super) fn cancels(tool: &str) -> bool {
+    let tool = tool.to_ascii_lowercase();
+    ["cancel", "void"].iter().any(|word| tool.split(['_', '-', '.']).any(|part| part == *word))
+}
+
+/// Whether an argument is the number of a thing, `booking_id B-7`, and no place or person.
+pub(super) fn is_number_of(pair: &str) -> bool {
+    let key = pair.split(' ').next().unwrap_or("").to_ascii_lowercase();
+    let is_number = key.ends_with("id") || key.contains("number") || key.contains("reference");
+    is_number
+        && !["user", "customer", "account", "env", "tenant", "project"].iter().any(|word| key.contains(word))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::comments::{MAX_COMMENT_CHARS, comment_of, new_comment};
 use crate::evidence::commands::patch;
 use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
 use crate::node::{Kind, Node};
@@ -21,9 +22,8 @@ const MAX_DECLARED: usize = 4;
 const MAX_ADDED: usize = 2;
 /// Most comments of edits that are kept of a file.
 const MAX_COMMENTS: usize = 2;
-/// Longest comment that is shown, and fewest words of one that says something.
-const MAX_COMMENT_CHARS: usize = 90;
-const MIN_COMMENT_WORDS: usize = 4;
+/// Most removed comments that are kept of an edit.
+const MAX_REMOVED: usize = 8;
 /// Longest name that is shown.
 const MAX_NAME_CHARS: usize = 48;
 
@@ -36,6 +36,8 @@ pub(in crate::evidence::read) struct Change {
     added: Vec<String>,
     /// The first comment that each of the last edits adds, the newest last.
     comments: Vec<String>,
+    /// The first lines of comments that it removes.
+    removed: Vec<String>,
     /// Hashes of the old and the new text, if it is one replacement.
     replaced: Option<(u64, u64)>,
 }
@@ -67,7 +69,11 @@ impl Change {
             let describes = |comment: &String| {
                 change.declared.iter().any(|name| comment.split(' ').next() == Some(name.as_str()))
             };
-            change.comments.extend(new_comment(&old, come).filter(|comment| !describes(comment)));
+            let removed = gone.iter().filter(|line| !come.iter().any(|kept| kept.trim() == line.trim()));
+            let removed = removed.filter_map(|line| comment_of(line, path)).take(MAX_REMOVED);
+            change.removed =
+                removed.map(|text| one_line(&text.replace('"', "'"), MAX_COMMENT_CHARS)).collect();
+            change.comments.extend(new_comment(&old, come, path).filter(|comment| !describes(comment)));
             let used = come.iter().filter(|line| !is_import(line) && !is_comment(line));
             let names = used.flat_map(|line| names_in(line).filter(|name| is_telling(name, line)));
             let names: Vec<&str> = names.collect();
@@ -102,7 +108,10 @@ impl Change {
         later.added.iter().for_each(|name| self.add(name));
         let declared = &self.declared;
         self.added.retain(|name| !declared.contains(name));
-        self.comments.retain(|comment| !later.comments.contains(comment));
+        let is_gone = |comment: &String| {
+            later.removed.iter().any(|gone| comment.starts_with(gone.trim_end_matches('…')))
+        };
+        self.comments.retain(|comment| !later.comments.contains(comment) && !is_gone(comment));
         self.comments.extend(later.comments.iter().cloned());
         self.comments.drain(..self.comments.len().saturating_sub(MAX_COMMENTS));
         self.replaced = None;
@@ -313,34 +322,6 @@ fn is_comment(line: &str) -> bool {
     ["//", "#", "*", "--", "/*", "<!--"].iter().any(|lead| line.starts_with(lead))
 }
 
-/// The first comment among the new lines that says something and is not in the old ones.
-fn new_comment(old: &[&str], new: &[&str]) -> Option<String> {
-    let at = new.iter().position(|line| {
-        comment_of(line).is_some_and(|text| text.split_whitespace().count() >= MIN_COMMENT_WORDS)
-            && !old.iter().any(|known| known.trim() == line.trim())
-    })?;
-    let mut lines = new[at..].iter().map_while(|line| comment_of(line));
-    let mut text = lines.next()?.to_owned();
-    for line in lines.take_while(|line| line.starts_with(char::is_lowercase)) {
-        text.push(' ');
-        text.push_str(line);
-    }
-    Some(one_line(&text.replace('"', "'"), MAX_COMMENT_CHARS))
-}
-
-/// The text of a line that is a comment: prose, no directive for a tool and no code.
-fn comment_of(line: &str) -> Option<&str> {
-    let line = line.trim();
-    let text = ["///", "//!", "//", "# ", "--", "/**", "/*", "* ", "<!--"]
-        .iter()
-        .find_map(|sign| line.strip_prefix(sign))?;
-    let text = text.trim().trim_end_matches("*/").trim_end_matches("-->").trim();
-    let is_prose = text.starts_with(char::is_alphanumeric)
-        && !text.ends_with([';', '{', '}', '('])
-        && text.contains(' ');
-    is_prose.then_some(text)
-}
-
 /// The words of a line that may be names, with their qualifiers.
 fn names_in(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'))
@@ -416,6 +397,8 @@ mod tests {
             );
         }
         let mut all = Change::between("a\n", "// The first of all the edits\na\n", "x.rs");
+        all.merge(&Change::between("// The first of all the edits\na\n", "a\n", "x.rs"));
+        assert_eq!(all.note(100), None);
         all.merge(&Change::between("b\n", "// The second of all the edits\nb\n", "x.rs"));
         all.merge(&Change::between("c\n", "// The third of all the edits\nc\n", "x.rs"));
         let both = "\"The second of all the edits\", \"The third of all the edits\"";

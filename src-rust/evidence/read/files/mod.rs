@@ -1,5 +1,6 @@
 //! The touched files, each once under all spellings of its path.
 
+mod comments;
 pub(super) mod edited;
 pub(super) mod reports;
 pub(super) mod root;
