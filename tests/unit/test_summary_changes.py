@@ -320,8 +320,13 @@ def test_an_error_is_open_again_when_what_closed_it_is_cancelled() -> None:
         user("I wanted the voucher. Try again, please."),
     ]
     assert "voucher not found" not in section(page(*start, said("One moment.")), "Open problems")
-    text = page(*start, call("cancel_booking", {"booking_id": "B-7"}, {"booking_id": "B-7"}), said("Cancelled it."))
+    cancelled = call("cancel_booking", {"booking_id": "B-7"}, {"booking_id": "B-7"})
+    text = page(*start, cancelled, said("Cancelled it."))
     assert "voucher not found" in section(text, "Open problems")
+    other = call("book_room", {"room": "14", "payment": "card"}, {"booking_id": "B-8", "paid": 70})
+    assert "voucher not found" not in page(*start, cancelled, other, said("Booked another."))
+    wish = user("I don't need the room, please cancel it.")
+    assert "voucher not found" not in page(*start, wish, cancelled, said("Cancelled it."))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,9 @@ impl Collector<'_> {
         }
         let mut commands = Commands::default();
         std::mem::take(&mut self.earlier.commands).into_iter().for_each(|run| commands.add(run));
-        let mut errors = Errors::default();
+        let asks_to_cancel = |note: &&Note| has_word(&note.text.to_lowercase(), "cancel");
+        let asked = self.found.requests.iter().filter(asks_to_cancel).map(|note| note.message).collect();
+        let mut errors = Errors::new(asked);
         std::mem::take(&mut self.earlier.errors).into_iter().for_each(|error| errors.add(error));
         let calls = std::mem::take(&mut self.calls);
         let mut reports = std::mem::take(&mut self.reports).into_iter().peekable();

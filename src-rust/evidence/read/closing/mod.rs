@@ -75,6 +75,8 @@ enum Attempt {
 #[derive(Debug)]
 struct Closed {
     at: usize,
+    /// The message of the call.
+    message: usize,
     tool: String,
     made: Vec<String>,
 }
@@ -87,6 +89,8 @@ pub(in crate::evidence::read) struct Errors {
     open: Vec<(usize, Attempt)>,
     /// Those that a call closed which made something.
     closed: Vec<Closed>,
+    /// The requests of the user to cancel something, by their messages.
+    cancellations: Vec<usize>,
     /// Failures whose place a newer one of the same command has taken.
     replaced: HashSet<usize>,
     /// Refusals of the place, with how often each was seen.
@@ -94,6 +98,11 @@ pub(in crate::evidence::read) struct Errors {
 }
 
 impl Errors {
+    /// No errors yet; the user asks in these messages to cancel something.
+    pub(in crate::evidence::read) fn new(cancellations: Vec<usize>) -> Self {
+        Errors { cancellations, ..Errors::default() }
+    }
+
     pub(in crate::evidence::read) fn add(&mut self, error: ErrorSeen) {
         let attempt = attempt_of(&error.subject);
         self.add_attempt(error, attempt);
@@ -162,12 +171,14 @@ impl Errors {
             .collect();
         for (at, _) in closed {
             self.seen[at].is_resolved = true;
-            self.closed.push(Closed { at, tool: call.tool.to_owned(), made: made.clone() });
+            let (tool, made) = (call.tool.to_owned(), made.clone());
+            self.closed.push(Closed { at, message: call.message, tool, made });
         }
         self.closed.drain(..self.closed.len().saturating_sub(MAX_OPEN));
     }
 
-    /// What a call made is cancelled, to be done again: the errors that it closed are open until the tool succeeds.
+    /// What a call made is cancelled, to be done again: the errors that it closed are open until the tool succeeds. What
+    /// the user wants cancelled is done with.
     fn reopen(&mut self, tool: &str, arguments: &[String]) {
         let Some(object) = arguments.first().filter(|_| !self.closed.is_empty() && cancels(tool)) else {
             return;
@@ -175,7 +186,10 @@ impl Errors {
         let (undone, closed): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.closed).into_iter().partition(|closed| closed.made.contains(object));
         self.closed = closed;
-        for Closed { at, tool, .. } in undone {
+        for Closed { at, message, tool, .. } in undone {
+            if self.cancellations.iter().any(|asked| *asked > message) {
+                continue;
+            }
             self.seen[at].is_resolved = false;
             self.open.push((at, Attempt::Look(tool)));
         }
