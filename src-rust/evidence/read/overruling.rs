@@ -177,11 +177,11 @@ pub(super) fn without_replaced(found: &mut Evidence) {
 fn ended_by<'e>(found: &'e Evidence, message: usize, sentence: &str) -> Option<&'e Note> {
     static MATCHER: LazyLock<Matcher> = LazyLock::new(|| Matcher::default().with(1, &FOR_NOW));
     let lower = folded(sentence);
+    let (start, _) = MATCHER.first_in(&lower)?;
     if has_any(&lower, &LASTING) {
         return None;
     }
     // "先不要" is a negation as well.
-    let (start, _) = MATCHER.first_in(&lower)?;
     let begins = negation(&lower).is_some_and(|(negation, _)| negation < start);
     let matter = negated(if begins { &lower[..start] } else { &lower });
     let (verb, object) = matter.split_first()?;
@@ -272,11 +272,15 @@ fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
         .take(MAX_COMPARED)
         .flat_map(|(note, text)| sentences(text).take(12).map(move |sentence| (note, sentence)))
         .filter_map(|(note, sentence)| {
-            let lower = without_quotes(&folded(sentence)).replace("instead of", "");
+            let whole = folded(sentence);
+            let ends_now = whole.trim_end_matches(['.', '!', '"']).ends_with(" now");
+            if !ends_now && !MATCHER.is_in(&whole) {
+                return None;
+            }
+            let lower = without_quotes(&whole).replace("instead of", "");
             if only_remarks(sentence, &lower) {
                 return None;
             }
-            let ends_now = lower.trim_end_matches(['.', '!', '"']).ends_with(" now");
             let permits = ends_now && has_any(&lower, &PERMITTING);
             let is_cued = MATCHER.groups_in(&lower);
             let is_change = permits || is_cued & CHANGE != 0;
