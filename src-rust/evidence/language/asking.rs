@@ -102,7 +102,8 @@ pub(in crate::evidence) fn left_to_answer(text: &str) -> Option<String> {
 
 /// What is before the options in a sentence: `Keep it:` of `Keep it: A) here, or B) there?`
 fn inline_lead(sentence: &str) -> Option<&str> {
-    let (first, _) = inline(sentence).into_iter().next().filter(|_| inline(sentence).len() > 1)?;
+    let options = inline(sentence);
+    let (first, _) = options.first().filter(|_| options.len() > 1)?;
     let at = [")", "."].iter().find_map(|end| sentence.find(&format!("{first}{end} ")))?;
     Some(sentence[..at].trim_end_matches('('))
 }
@@ -172,27 +173,29 @@ pub(in crate::evidence) fn chosen<'a>(
 }
 
 /// The answers to several numbered questions or options, given by their numbers, `1. no 2. the last 50`, and what the
-/// text says besides. No answers unless a question was asked or an answer is as short as answers are.
+/// text says besides. `None` unless a question was asked or an answer is as short as answers are.
 pub(in crate::evidence) fn answers_by_number(
     asked: &UserQuestion,
     answer: &str,
-) -> (Vec<(UserQuestion, String)>, String) {
-    let none = || (Vec::new(), answer.to_owned());
+) -> Option<(Vec<(UserQuestion, String)>, String)> {
+    if asked.options.len() < 2 {
+        return None;
+    }
     let (given, besides) = given_by_number(answer, &asked.options);
-    if given.len() < 2 || asked.options.len() < 2 {
-        return none();
+    if given.len() < 2 {
+        return None;
     }
     let is_short = |text: &str| text.split_whitespace().count() <= 2;
     let are_answers = asked.options.iter().any(|(_, text)| text.contains(['?', '？']))
         || given.iter().any(|(_, text)| is_short(text));
     // The user waits for the answer to a question of his own.
     if !are_answers || given.iter().any(|(_, text)| is_question(text.trim_end())) {
-        return none();
+        return None;
     }
     let pair = |(at, answer): (usize, String)| {
         (UserQuestion { question: asked_of(&asked.options[at].1), options: Vec::new() }, answer)
     };
-    (given.into_iter().map(pair).collect(), besides)
+    Some((given.into_iter().map(pair).collect(), besides))
 }
 
 /// The first run of lines whose labels are those of options, each with its option and its text, and the other lines. A
@@ -203,11 +206,13 @@ fn given_by_number(answer: &str, options: &[(String, String)]) -> (Vec<(usize, S
     let mut is_over = false;
     for line in answer.lines() {
         let bare = line.trim().trim_start_matches(['-', '*', '•', ' ']);
-        let several: Vec<(usize, String)> =
-            inline(bare).into_iter().filter_map(|(label, text)| Some((option(&label)?, text))).collect();
-        let found = match label_of(bare) {
-            _ if several.len() >= 2 && label_of(bare).is_some() => several,
-            Some((label, text)) => option(label).map(|at| (at, text.trim().to_owned())).into_iter().collect(),
+        let found: Vec<(usize, String)> = match label_of(bare) {
+            Some((label, text)) => match inline(bare) {
+                several if several.len() >= 2 => {
+                    several.into_iter().filter_map(|(label, text)| Some((option(&label)?, text))).collect()
+                }
+                _ => option(label).map(|at| (at, text.trim().to_owned())).into_iter().collect(),
+            },
             None => Vec::new(),
         };
         let is_next = found.first().is_some_and(|(at, _)| given.last().is_none_or(|(last, _)| at > last));
@@ -346,7 +351,8 @@ mod tests {
             Hide them?\n\nShall I start?";
         let asked = asked_in(asked).unwrap_or_default();
         let by_number = |answer: &str| {
-            let (found, besides) = answers_by_number(&asked, answer);
+            let (found, besides) =
+                answers_by_number(&asked, answer).unwrap_or_else(|| (Vec::new(), answer.to_owned()));
             let found: Vec<String> = found.iter().map(|(asked, answer)| answered(asked, answer)).collect();
             (found, besides)
         };
@@ -379,7 +385,8 @@ mod tests {
             check\nC) Something else?";
         let asked = asked_in(text).unwrap_or_default();
         assert_eq!(asked.question, "One question: Should it be");
-        let (found, _) = answers_by_number(&asked, "A) when he leaves\nB) later, as a change of its own");
+        let answer = "A) when he leaves\nB) later, as a change of its own";
+        let (found, _) = answers_by_number(&asked, answer).unwrap_or_default();
         let found: Vec<String> = found.iter().map(|(asked, answer)| answered(asked, answer)).collect();
         assert_eq!(
             found,

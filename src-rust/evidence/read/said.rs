@@ -1,5 +1,7 @@
 //! What users and agents say: requests, answers, rules; decisions, causes, steps.
 
+use std::borrow::Cow;
+
 use super::calls::CallIntent;
 use super::collect::{Cause, Collector, note, push};
 use super::files::reports::remarks;
@@ -36,7 +38,7 @@ const MIN_REPORT_BYTES: usize = 240;
 const MAX_ANSWER_CHARS: usize = 400;
 /// Longest answer that is no request of its own.
 const MAX_PURE_CHARS: usize = 90;
-/// Most calls that are listed of those that were refused together, but one.
+/// Most calls that are listed after the first of those that were refused together.
 const MAX_REFUSED_TOGETHER: usize = 2;
 /// Most causes that may be ruled out, the newest.
 const MAX_CAUSES: usize = 40;
@@ -98,7 +100,10 @@ impl Collector<'_> {
         let asked = self.asked.take().filter(|asked| !is_courtesy(&asked.question));
         let is_nod = is_nod(words);
         let by_number = asked.as_ref().map(|asked| answers_by_number(asked, words));
-        let (by_number, besides) = by_number.unwrap_or_else(|| (Vec::new(), words.to_owned()));
+        let (by_number, besides) = match by_number.flatten() {
+            Some((pairs, besides)) => (pairs, Cow::Owned(besides)),
+            None => (Vec::new(), Cow::Borrowed(words)),
+        };
         let mut is_answer = !by_number.is_empty() && (besides.is_empty() || self::is_nod(&besides));
         for (asked, answer) in &by_number {
             self.answered(i, asked, answer);
@@ -122,13 +127,13 @@ impl Collector<'_> {
             return;
         }
         // The answer to a question of a skill is the task.
-        let is_first = self.found.requests.iter().all(|note| wrappers::is_bare_command(&note.text));
+        let is_first = self.found.requests.iter().all(|note| wrappers::is_command(&note.text));
         if !is_answer || (is_first && !self.found.requests.is_empty()) {
             let most = if self.found.requests.is_empty() { MAX_TASK_CHARS } else { MAX_REQUEST_CHARS };
             let said = if besides.is_empty() { words } else { &besides };
             let request = escape_section_tags(&cut_middle(said, most)).into_owned();
             // A command alone, such as `/review`, is the task only if nothing else is.
-            if is_first && !wrappers::is_bare_command(&request) {
+            if is_first && !wrappers::is_command(&request) {
                 self.found.requests.clear();
             }
             push(&mut self.found.requests, Note::new(i, request));

@@ -210,10 +210,15 @@ fn is_environment(words: &str) -> bool {
 
 /// Whether the text is a bare command to the program, such as `/model`. `/review the parser` has content, and a path
 /// has more slashes.
-pub(super) fn is_bare_command(words: &str) -> bool {
-    words.strip_prefix('/').is_some_and(|name| {
-        name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_:.".contains(&b) || b >= 0x80)
-    })
+fn is_bare_command(words: &str) -> bool {
+    words
+        .strip_prefix('/')
+        .is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphabetic() || b"-_:".contains(&b)))
+}
+
+/// Whether the text is a command with any name and without arguments.
+pub(super) fn is_command(words: &str) -> bool {
+    words.strip_prefix('/').is_some_and(|name| !name.contains(|c: char| c.is_whitespace() || c == '/'))
 }
 
 /// The command that runs a prompt, without arguments: `/review`. Claude Code writes the name of such a command after its
@@ -225,7 +230,7 @@ fn prompt_command(text: &str) -> Option<&str> {
     let is_alone = rest.is_empty()
         || rest == "<command-args></command-args>"
         || starts_with_ignoring_case(rest, "base directory for this skill:");
-    (is_bare_command(name) && is_alone).then_some(name)
+    (is_command(name) && is_alone).then_some(name)
 }
 
 /// The user's text after a skill call, which the program writes as a separate sentence.

@@ -16,19 +16,9 @@ use crate::error::Result;
 use crate::evidence::Evidence;
 use crate::evidence::text::{cut_end, cut_outline, one_line};
 
-/// The second pass begins with items that fit whole.
-const WHOLE: [Share; 8] = [
-    Share::Request,
-    Share::Task,
-    Share::Rules,
-    Share::Earlier,
-    Share::Next,
-    Share::Open,
-    Share::State,
-    Share::Done,
-];
-/// It goes on with shortened items, and with sections that a page can lack.
-const REST: [Share; 12] = [
+/// The order of the second pass. The first of them come with items that fit whole before any is shortened; a page can
+/// lack the others.
+const SECOND: [Share; 12] = [
     Share::Request,
     Share::Task,
     Share::Rules,
@@ -42,10 +32,9 @@ const REST: [Share; 12] = [
     Share::Names,
     Share::Background,
 ];
-/// Earlier requests take at most a tenth of the page before the next steps are complete, and rules before the requests
-/// are whole.
-const EARLIER_DIVISOR: usize = 10;
-const RULES_DIVISOR: usize = 10;
+const WHOLE: usize = 8;
+/// What earlier requests take at most before the next steps are complete, and rules before the requests are whole.
+const TENTH: usize = 10;
 /// The newest request and the task take at most a quarter of the page each before files are listed.
 const REQUEST_DIVISOR: usize = 4;
 /// Files take at most a quarter of the page before what is done is complete.
@@ -228,8 +217,8 @@ impl<'e> Page<'e> {
 
     /// Distributes the unused tokens.
     fn second_pass(&mut self, count: Count<'_>) -> Result<()> {
-        self.fill(Share::Rules, self.left.min(self.size / RULES_DIVISOR), false, count)?;
-        for (order, may_cut) in [(&WHOLE[..], false), (&REST[..], true)] {
+        self.fill(Share::Rules, self.left.min(self.size / TENTH), false, count)?;
+        for (order, may_cut) in [(&SECOND[..WHOLE], false), (&SECOND[..], true)] {
             for of in order {
                 if *of == Share::Done && !may_cut {
                     self.fill_files(self.left.min(self.size / FILES_DIVISOR), count)?;
@@ -239,7 +228,7 @@ impl<'e> Page<'e> {
                     self.grow(*of, true, self.size / REQUEST_DIVISOR, count)?;
                 }
                 let is_limited = *of == Share::Earlier && !may_cut;
-                let room = if is_limited { self.left.min(self.size / EARLIER_DIVISOR) } else { self.left };
+                let room = if is_limited { self.left.min(self.size / TENTH) } else { self.left };
                 self.fill(*of, room, may_cut, count)?;
             }
         }

@@ -1,5 +1,9 @@
 //! Comments that an edit adds: what the agent says that it is for.
 
+use std::cell::LazyCell;
+
+use rustc_hash::FxHashSet;
+
 use crate::evidence::text::one_line;
 
 /// Longest comment that is shown, and fewest words of one that says something.
@@ -10,16 +14,25 @@ const MIN_COMMENT_CHARS: usize = 8;
 /// Shortest word of letters and digits that may be a key.
 const MIN_KEY_BYTES: usize = 12;
 
+/// The comments among some lines that are not among the others. O(bytes).
+pub(super) fn comments_only_in<'l>(
+    lines: &'l [&'l str],
+    others: &'l [&'l str],
+    path: &'l str,
+) -> impl Iterator<Item = (usize, &'l str)> {
+    // Most edits have no comment.
+    let known = LazyCell::new(|| others.iter().map(|line| line.trim()).collect::<FxHashSet<_>>());
+    let comments = lines.iter().enumerate().filter_map(move |(at, line)| Some((at, comment_of(line, path)?)));
+    comments.filter(move |(at, _)| !known.contains(lines[*at].trim()))
+}
+
 /// The first comment among the new lines that says something and is not in the old ones.
 pub(super) fn new_comment(old: &[&str], new: &[&str], path: &str) -> Option<String> {
     let says_something = |text: &str| {
         text.split_whitespace().count() >= MIN_COMMENT_WORDS
             || (!text.is_ascii() && text.chars().count() >= MIN_COMMENT_CHARS)
     };
-    let at = new.iter().position(|line| {
-        comment_of(line, path).is_some_and(says_something)
-            && !old.iter().any(|known| known.trim() == line.trim())
-    })?;
+    let (at, _) = comments_only_in(new, old, path).find(|(_, text)| says_something(text))?;
     let mut lines = new[at..].iter().map_while(|line| comment_of(line, path));
     let mut text = lines.next()?.to_owned();
     for line in lines.take_while(|line| line.starts_with(char::is_lowercase)) {
@@ -31,7 +44,7 @@ pub(super) fn new_comment(old: &[&str], new: &[&str], path: &str) -> Option<Stri
 
 /// The signs that begin a comment in a file of this name.
 fn comment_signs(path: &str) -> &'static [&'static str] {
-    match path.rsplit('.').next().unwrap_or("") {
+    match path.rsplit(['.', '/']).next().unwrap_or("") {
         "py" | "rb" | "sh" | "bash" | "zsh" | "yml" | "yaml" | "toml" | "pl" | "r" | "jl" | "ex" | "exs"
         | "nix" | "mk" | "Dockerfile" | "Makefile" => &["# "],
         "sql" | "lua" | "hs" | "elm" | "adb" | "ads" => &["-- "],
@@ -45,7 +58,7 @@ fn comment_signs(path: &str) -> &'static [&'static str] {
 }
 
 /// The text of a line that is a comment: prose, no code, no directive for a tool, no licence, nothing that may be secret.
-pub(super) fn comment_of<'l>(line: &'l str, path: &str) -> Option<&'l str> {
+fn comment_of<'l>(line: &'l str, path: &str) -> Option<&'l str> {
     const CODE: [&str; 16] = [
         "return ",
         "const ",
@@ -102,4 +115,25 @@ pub(super) fn comment_of<'l>(line: &'l str, path: &str) -> Option<&'l str> {
         && !(is_code || is_directive || has(&TOOLS) || has(&SECRETS))
         && !text.split(char::is_whitespace).any(is_key);
     may_be_said.then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_are_those_of_the_language() {
+        for (path, line) in [
+            ("a/b.py", "# Falls back to the home"),
+            ("a/Makefile", "# Falls back to the home"),
+            ("Dockerfile", "# Falls back to the home"),
+            ("q.sql", "-- Falls back to the home"),
+            ("a.d/x.rs", "    // Falls back to the home"),
+        ] {
+            assert_eq!(comment_of(line, path), Some("Falls back to the home"), "{path}");
+        }
+        for (path, line) in [("x.sh", "-- Falls back to the home"), ("a.py/x", "# Falls back to the home")] {
+            assert_eq!(comment_of(line, path), None, "{path}");
+        }
+    }
 }

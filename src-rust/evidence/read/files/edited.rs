@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::comments::{MAX_COMMENT_CHARS, comment_of, new_comment};
+use super::comments::{MAX_COMMENT_CHARS, comments_only_in, new_comment};
 use crate::evidence::commands::patch;
 use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
 use crate::node::{Kind, Node};
@@ -69,10 +69,9 @@ impl Change {
             let describes = |comment: &String| {
                 change.declared.iter().any(|name| comment.split(' ').next() == Some(name.as_str()))
             };
-            let removed = gone.iter().filter(|line| !come.iter().any(|kept| kept.trim() == line.trim()));
-            let removed = removed.filter_map(|line| comment_of(line, path)).take(MAX_REMOVED);
+            let removed = comments_only_in(gone, come, path).take(MAX_REMOVED);
             change.removed =
-                removed.map(|text| one_line(&text.replace('"', "'"), MAX_COMMENT_CHARS)).collect();
+                removed.map(|(_, text)| one_line(&text.replace('"', "'"), MAX_COMMENT_CHARS)).collect();
             change.comments.extend(new_comment(&old, come, path).filter(|comment| !describes(comment)));
             let used = come.iter().filter(|line| !is_import(line) && !is_comment(line));
             let names = used.flat_map(|line| names_in(line).filter(|name| is_telling(name, line)));
