@@ -14,7 +14,6 @@ use super::runs::Call;
 use super::tasks::TaskList;
 use super::written_calls::{Written, without_calls};
 use crate::evidence::commands::{echo, purpose};
-use crate::evidence::language::asking::UserQuestion;
 use crate::evidence::language::named::{self, Names};
 use crate::evidence::language::steps::telling;
 use crate::evidence::language::table::{change_said, told_in};
@@ -87,8 +86,8 @@ pub(super) struct Collector<'t> {
     pub(super) pending: Pending,
     pub(super) lookups: Lookups<'t>,
     pub(super) names: Names,
-    /// The last question of the agent, if the user has not answered it.
-    pub(super) asked: Option<UserQuestion>,
+    /// The message and the end of the agent's last text, if the user has said nothing since.
+    pub(super) unanswered: Option<(usize, String)>,
     /// The message of the agent that only acknowledged the words before it, if it has done nothing since.
     pub(super) acknowledged: Option<usize>,
     /// Causes that the agent stated and has not ruled out.
@@ -118,7 +117,7 @@ impl<'t> Collector<'t> {
             pending: Pending::default(),
             lookups: Lookups::default(),
             names: Names::default(),
-            asked: None,
+            unanswered: None,
             acknowledged: None,
             causes: Vec::new(),
             folder: String::new(),

@@ -21,6 +21,7 @@ const MAX_CALL_CHARS: usize = 700;
 
 impl Collector<'_> {
     pub(super) fn finish(mut self) -> Evidence {
+        self.left_to_user();
         let mut files = Files::default();
         for file in std::mem::take(&mut self.earlier.files) {
             files.add(file);

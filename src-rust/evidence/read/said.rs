@@ -9,7 +9,7 @@ use super::runs::Call;
 use super::wrappers::{self, ENVIRONMENT, Unwrapped};
 use crate::evidence::Note;
 use crate::evidence::language::asking::{
-    UserQuestion, answered, answers_by_number, asked_in, chosen, is_question, left_to_answer,
+    MAX_ASKED_BYTES, UserQuestion, answered, answers_by_number, asked_in, chosen, is_question, left_to_answer,
 };
 use crate::evidence::language::corrections;
 use crate::evidence::language::cues::{self, CuedSentence};
@@ -22,6 +22,7 @@ use crate::evidence::language::steps::{self, overlaps, paths_in, telling};
 use crate::evidence::language::table::{is_approval, is_courtesy};
 use crate::evidence::text::{
     cut_middle, cut_whole, escape_section_tags, head_bytes, one_line, sentences, starts_with_ignoring_case,
+    tail_bytes,
 };
 use crate::evidence::write::document::ASKED;
 use crate::evidence::write::ranking::is_nod;
@@ -97,7 +98,8 @@ impl Collector<'_> {
     /// Words of the user.
     pub(super) fn words(&mut self, i: usize, words: &str) {
         let words = words.trim();
-        let asked = self.asked.take().filter(|asked| !is_courtesy(&asked.question));
+        let asked = self.unanswered.take().and_then(|(_, end)| asked_in(&end));
+        let asked = asked.filter(|asked| !is_courtesy(&asked.question));
         let is_nod = is_nod(words);
         let by_number = asked.as_ref().map(|asked| answers_by_number(asked, words));
         let (by_number, besides) = match by_number.flatten() {
@@ -179,7 +181,7 @@ impl Collector<'_> {
         let text = escape_section_tags(&answered(asked, answer)).into_owned();
         push(&mut self.found.answers, Note::new(i, text));
         self.found.next_steps.clear();
-        self.asked = None;
+        self.unanswered = None;
     }
 
     /// A call or plan that the user refused, with the words. Calls that were refused together are one item.
@@ -309,10 +311,16 @@ impl Collector<'_> {
         self.found.last_state = Some(state);
         self.found.questions.clear();
         self.names.read(i, text, false);
-        self.asked = asked_in(text);
-        let question = left_to_answer(text);
-        self.found.next_steps =
-            question.map(|words| note(i, &format!("{ASKED}{words}"))).into_iter().collect();
+        self.found.next_steps.clear();
+        self.unanswered = Some((i, tail_bytes(text, MAX_ASKED_BYTES).to_owned()));
+    }
+
+    /// What the agent's last text leaves to the user. Only the end of the conversation decides it, so that no other text
+    /// is read for it.
+    pub(super) fn left_to_user(&mut self) {
+        let Some((i, end)) = self.unanswered.take() else { return };
+        let question = left_to_answer(&end);
+        self.found.next_steps.extend(question.map(|words| note(i, &format!("{ASKED}{words}"))));
     }
 
     /// Notes a cause; of many, only the newest can be ruled out.

@@ -18,22 +18,23 @@ const MIN_KEY_BYTES: usize = 12;
 pub(super) fn comments_only_in<'l>(
     lines: &'l [&'l str],
     others: &'l [&'l str],
-    path: &'l str,
+    signs: &'static [&'static str],
 ) -> impl Iterator<Item = (usize, &'l str)> {
     // Most edits have no comment.
     let known = LazyCell::new(|| others.iter().map(|line| line.trim()).collect::<FxHashSet<_>>());
-    let comments = lines.iter().enumerate().filter_map(move |(at, line)| Some((at, comment_of(line, path)?)));
+    let comments =
+        lines.iter().enumerate().filter_map(move |(at, line)| Some((at, comment_of(line, signs)?)));
     comments.filter(move |(at, _)| !known.contains(lines[*at].trim()))
 }
 
 /// The first comment among the new lines that says something and is not in the old ones.
-pub(super) fn new_comment(old: &[&str], new: &[&str], path: &str) -> Option<String> {
+pub(super) fn new_comment(old: &[&str], new: &[&str], signs: &'static [&'static str]) -> Option<String> {
     let says_something = |text: &str| {
         text.split_whitespace().count() >= MIN_COMMENT_WORDS
             || (!text.is_ascii() && text.chars().count() >= MIN_COMMENT_CHARS)
     };
-    let (at, _) = comments_only_in(new, old, path).find(|(_, text)| says_something(text))?;
-    let mut lines = new[at..].iter().map_while(|line| comment_of(line, path));
+    let (at, _) = comments_only_in(new, old, signs).find(|(_, text)| says_something(text))?;
+    let mut lines = new[at..].iter().map_while(|line| comment_of(line, signs));
     let mut text = lines.next()?.to_owned();
     for line in lines.take_while(|line| line.starts_with(char::is_lowercase)) {
         text.push(' ');
@@ -43,7 +44,7 @@ pub(super) fn new_comment(old: &[&str], new: &[&str], path: &str) -> Option<Stri
 }
 
 /// The signs that begin a comment in a file of this name.
-fn comment_signs(path: &str) -> &'static [&'static str] {
+pub(super) fn comment_signs(path: &str) -> &'static [&'static str] {
     match path.rsplit(['.', '/']).next().unwrap_or("") {
         "py" | "rb" | "sh" | "bash" | "zsh" | "yml" | "yaml" | "toml" | "pl" | "r" | "jl" | "ex" | "exs"
         | "nix" | "mk" | "Dockerfile" | "Makefile" => &["# "],
@@ -58,7 +59,7 @@ fn comment_signs(path: &str) -> &'static [&'static str] {
 }
 
 /// The text of a line that is a comment: prose, no code, no directive for a tool, no licence, nothing that may be secret.
-fn comment_of<'l>(line: &'l str, path: &str) -> Option<&'l str> {
+fn comment_of<'l>(line: &'l str, signs: &[&str]) -> Option<&'l str> {
     const CODE: [&str; 16] = [
         "return ",
         "const ",
@@ -95,7 +96,7 @@ fn comment_of<'l>(line: &'l str, path: &str) -> Option<&'l str> {
     const SECRETS: [&str; 8] =
         ["password", "passwd", "secret", "token", "api key", "api_key", "apikey", "credential"];
     let line = line.trim();
-    let text = comment_signs(path).iter().find_map(|sign| line.strip_prefix(sign))?;
+    let text = signs.iter().find_map(|sign| line.strip_prefix(sign))?;
     let text = text.trim().trim_end_matches("*/").trim_end_matches("-->").trim();
     let lower = text.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -130,10 +131,10 @@ mod tests {
             ("q.sql", "-- Falls back to the home"),
             ("a.d/x.rs", "    // Falls back to the home"),
         ] {
-            assert_eq!(comment_of(line, path), Some("Falls back to the home"), "{path}");
+            assert_eq!(comment_of(line, comment_signs(path)), Some("Falls back to the home"), "{path}");
         }
         for (path, line) in [("x.sh", "-- Falls back to the home"), ("a.py/x", "# Falls back to the home")] {
-            assert_eq!(comment_of(line, path), None, "{path}");
+            assert_eq!(comment_of(line, comment_signs(path)), None, "{path}");
         }
     }
 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::comments::{MAX_COMMENT_CHARS, comments_only_in, new_comment};
+use super::comments::{MAX_COMMENT_CHARS, comment_signs, comments_only_in, new_comment};
 use crate::evidence::commands::patch;
 use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
 use crate::node::{Kind, Node};
@@ -57,6 +57,9 @@ impl Change {
         let (gone, come) = (&old[before..old.len() - after], &new[before..new.len() - after]);
         let mut change = Change { replaced, ..Change::default() };
         for name in come.iter().chain(gone).filter_map(|line| declaration(line)) {
+            if change.declared.len() == MAX_DECLARED {
+                break;
+            }
             push_new(&mut change.declared, name, MAX_DECLARED);
         }
         if change.declared.is_empty() {
@@ -69,10 +72,11 @@ impl Change {
             let describes = |comment: &String| {
                 change.declared.iter().any(|name| comment.split(' ').next() == Some(name.as_str()))
             };
-            let removed = comments_only_in(gone, come, path).take(MAX_REMOVED);
+            let signs = comment_signs(path);
+            let removed = comments_only_in(gone, come, signs).take(MAX_REMOVED);
             change.removed =
                 removed.map(|(_, text)| one_line(&text.replace('"', "'"), MAX_COMMENT_CHARS)).collect();
-            change.comments.extend(new_comment(&old, come, path).filter(|comment| !describes(comment)));
+            change.comments.extend(new_comment(&old, come, signs).filter(|comment| !describes(comment)));
             let used = come.iter().filter(|line| !is_import(line) && !is_comment(line));
             let names = used.flat_map(|line| names_in(line).filter(|name| is_telling(name, line)));
             let names: Vec<&str> = names.collect();
@@ -274,6 +278,10 @@ fn declared(line: &str) -> Option<&str> {
     ];
     let mut rest = line.trim_start();
     let is_indented = rest.len() < line.len();
+    // Most lines begin with no keyword.
+    if !rest.starts_with(|c: char| c.is_ascii_lowercase()) {
+        return None;
+    }
     loop {
         let (word, after) = rest.split_once(' ')?;
         if MODIFIERS.contains(&word) {
@@ -323,7 +331,16 @@ fn is_comment(line: &str) -> bool {
 
 /// The words of a line that may be names, with their qualifiers.
 fn names_in(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'))
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+    let bytes = line.as_bytes();
+    let mut at = 0;
+    let words = std::iter::from_fn(move || {
+        let start = at + bytes[at..].iter().position(is_of_name)?;
+        let rest = &bytes[start..];
+        at = start + rest.iter().position(|byte| !is_of_name(byte)).unwrap_or(rest.len());
+        Some(&line[start..at])
+    });
+    words
         .map(|word| word.trim_matches('.'))
         .filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
 }
@@ -333,10 +350,11 @@ fn names_in(line: &str) -> impl Iterator<Item = &str> {
 fn is_telling(name: &str, line: &str) -> bool {
     let bytes = name.as_bytes();
     let joins = |sign: u8| bytes.windows(2).any(|pair| pair[0] == sign && pair[1].is_ascii_alphabetic());
-    let has_humps = bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    let has_humps =
+        || bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     let is_called = || line.split_once(name).is_some_and(|(_, rest)| rest.starts_with('('));
     (4..=40).contains(&name.len())
-        && (joins(b'.') || joins(b'_') || (has_humps && (bytes[0].is_ascii_uppercase() || is_called())))
+        && (joins(b'.') || joins(b'_') || (has_humps() && (bytes[0].is_ascii_uppercase() || is_called())))
 }
 
 #[cfg(test)]
