@@ -1,12 +1,14 @@
 //! Builds the token counter's tables: character classes, vocabularies, and the weights of its estimator.
 //!
 //! Nothing is downloaded: the ranks come from the `tiktoken-rs` crate, the classes from `regex-syntax`, which its regex
-//! engine uses. The library stores the tables in read-only data, so that a process pays only for the pages it touches.
+//! engine uses, and what NFC leaves alone from `unicode-normalization`. The library stores the tables in read-only data, so that a process pays only for the pages it touches.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a build that cannot make its tables must stop")]
 
 #[path = "build/auto.rs"]
 mod auto;
+#[path = "build/composed.rs"]
+mod composed;
 #[path = "src-rust/count/tables/file.rs"]
 mod file;
 #[path = "src-rust/count/tables/hash.rs"]
@@ -29,6 +31,7 @@ fn main() {
     }
     let dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     std::fs::write(dir.join("unicode.rs"), unicode::tables()).expect("OUT_DIR is writable");
+    std::fs::write(dir.join("composed.rs"), composed::table()).expect("OUT_DIR is writable");
     std::fs::write(dir.join("auto.rs"), auto::tables()).expect("OUT_DIR is writable");
 
     let o200k = vocab::tokens(tiktoken_rs::o200k_base_singleton(), 199_998);

@@ -23,6 +23,7 @@ os.environ["CUSTOM_TIKTOKEN_CACHE_DIR"] = os.environ["TIKTOKEN_CACHE_DIR"]  # Ot
 
 import processes
 import report
+import vocabularies
 import warm
 from peers import FOLDLINE, PEERS, ROOT, Peer, assets
 from results import Row
@@ -71,6 +72,7 @@ def measures(peers: list[Peer], *, quick: bool) -> dict[str, Callable[[], Iterat
     rounds = 3 if quick else 9
     return {
         "texts": lambda: warm.texts(peers, rounds),
+        "vocabularies": lambda: vocabularies.vocabularies(rounds),
         "messages": lambda: warm.messages(peers, rounds),
         "estimates": lambda: warm.estimates(rounds),
         "cold": lambda: processes.cold(peers, 2 if quick else 12),
@@ -85,7 +87,7 @@ def main() -> int:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few rounds, no hostile text for the peers")
-    parser.add_argument("--only", help="some of: texts, messages, estimates, cold, threads, sizes, linearity, hostile")
+    parser.add_argument("--only", help="parts, by commas: texts, vocabularies, messages, …")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of peers.json and peers.md")
     args = parser.parse_args()
 

@@ -10,6 +10,7 @@ from typing import Any
 TARGETS: dict[str, tuple[float | None, float | None]] = {
     "1 MB documents": (2.0, 2.5),
     "1 MB documents, multilingual": (1.8, 2.5),
+    "1 MB, tokenizer files": (1.5, 2.0),
     "200 B, one call each": (2.0, 3.0),
     "2 KB, one call each": (2.0, 3.0),
     "batch of 2 KB": (2.0, 3.0),

@@ -70,6 +70,20 @@ def cut(text: str, size: int) -> str:
     return text.encode()[:size].decode("utf-8", "ignore")
 
 
+def shuffled(text: str, seed: int) -> str:
+    """The text in pieces of 40 to 400 characters and whole words, in another order for every seed."""
+    rng = random.Random(seed)
+    pieces, start = [], 0
+    while start < len(text):
+        end = start + rng.randint(40, 400)
+        # A word is not cut where a space is near.
+        end += max(text[end : end + 40].find(" "), 0)
+        pieces.append(text[start:end])
+        start = end
+    rng.shuffle(pieces)
+    return "".join(pieces)
+
+
 def _sessions() -> Iterator[Any]:
     data = shared()
     paths = sorted((data / "claude-code-entire").glob("*.jsonl")) if data else [EXAMPLES / "claude-code-session.jsonl"]

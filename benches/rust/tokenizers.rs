@@ -1,8 +1,10 @@
-//! `cargo bench --bench tokenizers`: the time of loading a tokenizer file, in processes of their own.
+//! `cargo bench --bench tokenizers`: the time of loading a tokenizer file, in processes of their own, and of counting.
 //!
 //! ```text
 //! tokenizers [FILE]         loads FILE, by default a `tekken.json` of 150,000 tokens that it writes
 //! tokenizers --load FILE    loads it in this process and prints the microseconds
+//! tokenizers --count FILE TEXT…
+//!                           counts the texts of these files with it in turn: megabytes a second, of the last rounds
 //! ```
 //!
 //! The first process makes the tables and keeps them in a cache, the next ones find them there.
@@ -28,6 +30,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     match arguments.as_slice() {
         [load, file] if load == "--load" => println!("{}", load_here(Path::new(file))),
+        [count, file, texts @ ..] if count == "--count" => count_here(Path::new(file), texts),
         [] => measure(None),
         [file] => measure(Some(PathBuf::from(file))),
         _ => eprintln!("usage: tokenizers [FILE] | tokenizers --load FILE"),
@@ -40,6 +43,24 @@ fn load_here(file: &Path) -> u128 {
     let time = start.elapsed().as_micros();
     assert!(counter.count("a text", &mut || true).is_ok());
     time
+}
+
+/// Rounds that are counted, of which the last half is timed.
+const ROUNDS: usize = 40;
+
+fn count_here(file: &Path, texts: &[String]) {
+    let counter = FileCounter::open(file).expect("a tokenizer file");
+    let texts: Vec<String> = texts.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let bytes: usize = texts.iter().map(String::len).sum();
+    let round = || {
+        let start = Instant::now();
+        for text in &texts {
+            assert!(counter.count(text, &mut || true).is_ok());
+        }
+        start.elapsed().as_secs_f64()
+    };
+    let best = (0..ROUNDS).map(|_| round()).skip(ROUNDS / 2).fold(f64::INFINITY, f64::min);
+    println!("{:.1} MB, {:.0} MB/s", bytes as f64 / 1e6, bytes as f64 / best / 1e6);
 }
 
 fn measure(file: Option<PathBuf>) {

@@ -4,7 +4,7 @@
 //! masks, the lookup ([`super::lookup`]) a chain of loads without branches, and only the few misses take a slow path
 //! ([`super::count`]).
 
-use crate::count::pretokenize::boundaries::{cuts, widen};
+use crate::count::pretokenize::boundaries::{Cuts, cuts, widen};
 use crate::count::pretokenize::classify::{Block, Leads, Masks};
 
 /// Pre-tokens in a batch.
@@ -70,31 +70,53 @@ impl Batch {
         leads: impl Fn(&Block) -> Leads,
         spread: impl Fn(u64, u16, &mut [u16; SPARE]),
     ) {
-        while !self.is_full() && self.at < text.len() {
-            let mut padded;
-            let rest = &text[self.at..];
-            let (block, known) = match rest.first_chunk() {
-                Some(block) => (block, 64),
-                None => {
-                    padded = [0; 64];
-                    padded[..rest.len()].copy_from_slice(rest);
-                    (&padded, rest.len())
-                }
-            };
+        let mut padded = [0; 64];
+        while self.takes_more(text) {
+            let (block, known) = self.next_block(text, &mut padded);
             let mut masks = classify(block);
             let mut len = known;
             if masks.wide != 0 {
                 len = widen::<P>(&mut masks, leads(block), text, self.at, known);
             }
-            let found = cuts::<P>(&masks, text, self.at, len, len == rest.len());
-            if found.trusted == 0 {
+            let ends = self.at + len == text.len();
+            if !self.add(cuts::<P>(&masks, text, self.at, len, ends), &spread) {
                 return;
             }
-            let Some(room) = self.starts[self.len..].first_chunk_mut() else { return };
-            spread(found.starts, (self.at - self.base) as u16, room);
-            self.len += found.starts.count_ones() as usize;
-            self.at += found.trusted;
         }
+    }
+
+    /// Whether there is room for the cuts of a block, and text.
+    #[inline(always)]
+    pub(crate) fn takes_more(&self, text: &[u8]) -> bool {
+        !self.is_full() && self.at < text.len()
+    }
+
+    /// The block where cutting continues, and the number of its bytes that are text; the others are zero.
+    #[inline(always)]
+    pub(crate) fn next_block<'t>(&self, text: &'t [u8], padded: &'t mut Block) -> (&'t Block, usize) {
+        let rest = &text[self.at..];
+        match rest.first_chunk() {
+            Some(block) => (block, 64),
+            None => {
+                let (text, zeros) = padded.split_at_mut(rest.len());
+                text.copy_from_slice(rest);
+                zeros.fill(0);
+                (padded, rest.len())
+            }
+        }
+    }
+
+    /// Adds the cuts of the block; `false` if not even one pre-token is certain.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, found: Cuts, spread: impl Fn(u64, u16, &mut [u16; SPARE])) -> bool {
+        let Some(room) = self.starts[self.len..].first_chunk_mut() else { return false };
+        if found.trusted == 0 {
+            return false;
+        }
+        spread(found.starts, (self.at - self.base) as u16, room);
+        self.len += found.starts.count_ones() as usize;
+        self.at += found.trusted;
+        true
     }
 }
 

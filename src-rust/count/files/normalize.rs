@@ -4,10 +4,8 @@
 //! character for it, so the text is normalized between such characters.
 
 use std::borrow::Cow;
+use unicode_normalization::char::canonical_combining_class;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
-
-/// Every character before this one is composed and combines with nothing before it.
-const FIRST: char = '\u{300}';
 
 /// Characters with a combining class or a composition since Unicode 10: first and last of each range. The tests compare
 /// them with the package.
@@ -89,38 +87,108 @@ fn is_later(c: char) -> bool {
     LATER.get(at).is_some_and(|(first, _)| *first <= c as u32)
 }
 
-/// The text in NFC, borrowed if it is.
-pub(crate) fn nfc(text: &str) -> Cow<'_, str> {
-    // Han characters and Hangul syllables are most of the text that is not Latin.
-    let is_plain = |c: char| c < FIRST || matches!(c, '\u{3400}'..='\u{d7a3}' if !is_east_asian_mark(c));
-    let Some(first) = text.char_indices().find(|(_, c)| !is_plain(*c)).map(|(at, _)| at) else {
-        return Cow::Borrowed(text);
-    };
-    if is_nfc_quick(text[first..].chars()) == IsNormalized::Yes {
-        return Cow::Borrowed(text);
+include!(concat!(env!("OUT_DIR"), "/composed.rs"));
+
+/// Whether NFC leaves the character as it is, and combines nothing before it with it.
+#[inline]
+fn is_stable(code_point: u32) -> bool {
+    match STABLE.get(code_point as usize / 64) {
+        Some(word) => word >> (code_point % 64) & 1 != 0,
+        None => char::from_u32(code_point).is_some_and(|c| {
+            canonical_combining_class(c) == 0 && is_nfc_quick(std::iter::once(c)) == IsNormalized::Yes
+        }),
     }
-    if !text[first..].chars().any(is_later) {
-        return Cow::Owned(text.nfc().collect());
-    }
-    let mut normal = String::with_capacity(text.len());
-    for part in text.split_inclusive(is_later) {
-        let end =
-            part.char_indices().next_back().filter(|(_, c)| is_later(*c)).map_or(part.len(), |(at, _)| at);
-        normal.extend(part[..end].nfc());
-        normal.push_str(&part[end..]);
-    }
-    Cow::Owned(normal)
 }
 
-/// Characters between the first Han character and the last Hangul syllable that are not plain: marks of scripts in the
-/// block from U+A640.
-fn is_east_asian_mark(c: char) -> bool {
-    matches!(c, '\u{a640}'..='\u{abff}')
+/// Bytes that are searched at once.
+const CHUNK: usize = 32;
+
+/// The place of the first character from `at` on that is not stable.
+fn next_unstable(text: &[u8], mut at: usize) -> Option<usize> {
+    while at < text.len() {
+        let rest = text.get(at..).unwrap_or_default();
+        let mut padded;
+        let window: &[u8; CHUNK + 3] = match rest.first_chunk() {
+            Some(window) => window,
+            None => {
+                padded = [0; CHUNK + 3];
+                padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+                &padded
+            }
+        };
+        let chunk = &window[..CHUNK];
+        if !chunk.is_ascii() {
+            // What a byte is cannot be predicted, so nothing branches on it.
+            let mut leads = 0u32;
+            for (i, byte) in chunk.iter().enumerate() {
+                leads |= u32::from(UNSTABLE_LEADS[usize::from(*byte)]) << i;
+            }
+            while leads != 0 {
+                let i = leads.trailing_zeros() as usize % CHUNK;
+                leads &= leads - 1;
+                let byte = |n: usize| u32::from(window[i + n] & 0x3f);
+                let code_point = match window[i] {
+                    lead @ ..0xe0 => u32::from(lead & 0x1f) << 6 | byte(1),
+                    lead @ ..0xf0 => u32::from(lead & 0xf) << 12 | byte(1) << 6 | byte(2),
+                    lead => u32::from(lead & 7) << 18 | byte(1) << 12 | byte(2) << 6 | byte(3),
+                };
+                if !is_stable(code_point) {
+                    return Some(at + i);
+                }
+            }
+        }
+        at += CHUNK;
+    }
+    None
+}
+
+/// The text in NFC, borrowed if it is.
+///
+/// A stable character ends what is normalized together, so only the characters that are not stable are, each with the
+/// one before it. O(bytes).
+pub(crate) fn nfc(text: &str) -> Cow<'_, str> {
+    let mut normal = String::new();
+    // Where the text begins that is not in `normal` yet.
+    let mut kept = 0;
+    let mut at = 0;
+    while let Some(first) = next_unstable(text.as_bytes(), at) {
+        let start = text[..first].char_indices().next_back().map_or(0, |(start, _)| start);
+        let mut unstable = text[first..].char_indices().skip_while(|(_, c)| !is_stable(*c as u32));
+        at = unstable.next().map_or(text.len(), |(len, _)| first + len);
+        let part = &text[start..at];
+        // Most marks stand where they belong.
+        if is_nfc_quick(part.chars()) == IsNormalized::Yes {
+            continue;
+        }
+        let composed = composed(part);
+        if composed != part {
+            normal.push_str(&text[kept..start]);
+            normal.push_str(&composed);
+            kept = at;
+        }
+    }
+    match kept {
+        0 => Cow::Borrowed(text),
+        _ => Cow::Owned(normal + &text[kept..]),
+    }
+}
+
+/// A part in NFC, normalized between the characters of later versions.
+fn composed(part: &str) -> String {
+    let mut normal = String::with_capacity(part.len());
+    for piece in part.split_inclusive(is_later) {
+        let later = piece.chars().next_back().filter(|c| is_later(*c)).map_or(0, char::len_utf8);
+        let (plain, later) = piece.split_at(piece.len() - later);
+        normal.extend(plain.nfc());
+        normal.push_str(later);
+    }
+    normal
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn composed_text_is_borrowed() {
@@ -146,12 +214,73 @@ mod tests {
         assert_eq!(nfc("e\u{301}\u{1ace}e\u{301}"), "é\u{1ace}é");
     }
 
+    /// Normalizes between the characters of later versions, the whole text at once.
+    fn by_parts(text: &str) -> String {
+        let mut normal = String::new();
+        for part in text.split_inclusive(is_later) {
+            let end = part
+                .char_indices()
+                .next_back()
+                .filter(|(_, c)| is_later(*c))
+                .map_or(part.len(), |(at, _)| at);
+            normal.extend(part[..end].nfc());
+            normal.push_str(&part[end..]);
+        }
+        normal
+    }
+
     #[test]
-    fn what_is_passed_over_is_plain() {
-        for c in ('\0'..=char::MAX).filter(|&c| c < FIRST || ('\u{3400}'..='\u{d7a3}').contains(&c)) {
-            if c < FIRST || !is_east_asian_mark(c) {
-                assert_eq!(is_nfc_quick(['a', c].into_iter()), IsNormalized::Yes, "{c:?}");
+    fn every_character_after_and_before_others_is_normalized_as_in_the_whole_text() {
+        let contexts = ["a", "e\u{301}", "\u{1100}", "\u{316}", "\u{9c7}", "\u{1ace}", "か"];
+        for c in ('\0'..=char::MAX).filter(|c| (*c as u32) < 0x3_0000 || (*c as u32).is_multiple_of(97)) {
+            let mut text = String::new();
+            for context in contexts {
+                text.push_str(context);
+                text.push(c);
             }
+            text.extend([c, '\u{301}', c, '\u{316}', '\u{9be}', '\u{1161}', '\u{11a8}']);
+            assert_eq!(nfc(&text), by_parts(&text), "{c:?}");
         }
     }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn parts_are_normalized_as_in_the_whole_text(
+            pieces in prop::collection::vec(prop::sample::select(PIECES), 0..90)
+        ) {
+            let text = pieces.concat();
+            prop_assert_eq!(nfc(&text), by_parts(&text));
+        }
+    }
+
+    /// Letters, marks of several classes, parts of Hangul syllables, singletons, and characters of later versions.
+    const PIECES: &[&str] = &[
+        "a",
+        "plain text of thirty-two bytes....",
+        "é",
+        "\u{301}",
+        "\u{316}",
+        "\u{323}",
+        "\u{345}",
+        "\u{1100}",
+        "\u{1161}",
+        "\u{11a8}",
+        "가",
+        "\u{212b}",
+        "\u{2000}",
+        "\u{9c7}",
+        "\u{9be}",
+        "\u{1ace}",
+        "\u{11935}",
+        "\u{11930}",
+        "か",
+        "\u{3099}",
+        "中",
+        "😀",
+        "\u{2f800}",
+        "\u{f900}",
+        "’",
+    ];
 }

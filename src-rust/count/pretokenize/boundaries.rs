@@ -81,7 +81,7 @@ pub(crate) struct Cuts {
 
 /// The lowest `n` bits.
 #[inline(always)]
-fn lowest(n: usize) -> u64 {
+pub(crate) fn lowest(n: usize) -> u64 {
     if n >= 64 { u64::MAX } else { (1 << n) - 1 }
 }
 
