@@ -238,9 +238,9 @@ bench-batch: bench-venv ## `foldline compact` over files, beside a Python loop, 
 	    --megabytes $${MEGABYTES:-256} --json out/batch/batch.json
 
 .PHONY: bench-peers
-bench-peers: bench-venv vocab ## foldline beside other libraries, on the release wheel (QUICK=1); out/peers, docs/speed.svg
+bench-peers: bench-venv $(if $(QUICK),,vocab) ## foldline beside other libraries, on the release wheel (QUICK=1); out/peers, docs/speed.svg
 	$(call say,foldline beside other libraries)
-	@$(BENCH_PY) -m pip install --quiet --force-reinstall --no-deps dist/foldline_vocab-*.whl
+	@$(if $(QUICK),,$(BENCH_PY) -m pip install --quiet --force-reinstall --no-deps dist/foldline_vocab-*.whl)
 	@unset TIKTOKEN_CACHE_DIR; $(BENCH_PY) benches/peers $(if $(QUICK),--quick)
 	@$(if $(QUICK),,$(BENCH_PY) docs/make_speed_picture.py out/peers/peers.json)
 

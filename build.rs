@@ -1,7 +1,8 @@
 //! Builds the token counter's tables: character classes, vocabularies, and the weights of its estimator.
 //!
 //! Nothing is downloaded: the ranks come from the `tiktoken-rs` crate, the classes from `regex-syntax`, which its regex
-//! engine uses, and what NFC leaves alone from `unicode-normalization`. The library stores the tables in read-only data, so that a process pays only for the pages it touches.
+//! engine uses, and what NFC leaves alone from `unicode-normalization`. The library stores the tables in read-only data,
+//! so that a process pays only for the pages it touches.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a build that cannot make its tables must stop")]
 

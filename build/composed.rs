@@ -7,8 +7,7 @@ use unicode_normalization::{IsNormalized, is_nfc_quick};
 /// The code points of the table: those of the first two planes, which is nearly all text.
 const END: u32 = 0x2_0000;
 
-/// Rust source of the tables: a bit for each code point, and for each byte whether a character begins with it that is
-/// not stable.
+/// Rust source of two tables: which code points are stable (a bit each), and which bytes begin one that is not.
 pub fn table() -> String {
     let is_stable =
         |c: char| canonical_combining_class(c) == 0 && is_nfc_quick(std::iter::once(c)) == IsNormalized::Yes;

@@ -113,8 +113,19 @@ def byte_signs() -> list[str]:
     return [chr(byte if byte in plain else next(others)) for byte in range(256)]
 
 
-def ranked(pattern: str, special: list[str], added: list[str], *, composes: bool) -> Callable[[bytes], bytes]:
-    """Packs ranks as a `tokenizer.json` with this split pattern and these added tokens; composes: normalizes to NFC."""
+def ranked(
+    pattern: str, special: list[str], added: list[str], *, composes: bool, is_reached: bool
+) -> Callable[[bytes], bytes]:
+    """Packs ranks as a `tokenizer.json`.
+
+    Args:
+        pattern: The split pattern.
+        special: The added tokens that are special.
+        added: The other added tokens.
+        composes: Whether texts are normalized to NFC.
+        is_reached: Whether merging makes every token from its own bytes. Otherwise a token is also found where it is a
+            whole piece, and every pair of tokens that makes one is a merge.
+    """
 
     def packed(file: bytes) -> bytes:
         lines = (line.split() for line in file.splitlines() if line)
@@ -126,8 +137,8 @@ def ranked(pattern: str, special: list[str], added: list[str], *, composes: bool
 
         tokens = [token for token in sorted(ranks, key=ranks.__getitem__) if len(token) > 1]
         pairs = [parts_of(token, ranks, ranks[token]) for token in tokens]
-        # What merging does not reach by itself is a token where it is a whole piece, or beside others, by any pair.
-        is_reached = all(len(pair) == 2 for pair in pairs)
+        if is_reached != all(len(pair) == 2 for pair in pairs):
+            raise SystemExit("merging does not reach the tokens that it should")
         if not is_reached:
             pairs = [pair for token in tokens for pair in pairs_of(token, ranks)]
         first = len(ranks)
@@ -175,7 +186,7 @@ APACHE = (MISTRAL, "mistral_common-1.13.1.dist-info/licenses/LICENSE")
 def of_qwen(name: str, added: list[str]) -> Source:
     """A vocabulary of Qwen."""
     sha256 = "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186"
-    packed = ranked(QWEN_PATTERN, QWEN_SPECIAL, added, composes=True)
+    packed = ranked(QWEN_PATTERN, QWEN_SPECIAL, added, composes=True, is_reached=True)
     return Source(
         name, "dashscope==2.0.2", "dashscope/resources/qwen.tiktoken", sha256, "Apache-2.0", packed, change=RANKS
     )
@@ -226,12 +237,12 @@ SOURCES = (
         is_source=True,
     ),
     Source(
-        "glm-4.json",
+        "glm-4.5.json",
         "crate:splintr-vocab-glm==1.0.0",
         "vocabs/glm4.tiktoken",
         "5a493598071550244b2ee7f26118f3edec2150b9dfa967929a99052ac83fe716",
         "MIT",
-        ranked(LLAMA_3_PATTERN, GLM_SPECIAL, GLM_45, composes=False),
+        ranked(LLAMA_3_PATTERN, GLM_SPECIAL, GLM_45, composes=False, is_reached=False),
         change=RANKS,
     ),
 )

@@ -29,7 +29,12 @@ from peers import FOLDLINE, PEERS, ROOT, Peer, assets
 from results import Row
 
 OUT = ROOT / "out" / "peers"
-OTHERS = {"langchain-core": "langchain_core", "litellm": "litellm"}
+OTHERS = {
+    "langchain-core": "langchain_core",
+    "litellm": "litellm",
+    "tokenizers": "tokenizers",
+    "sentencepiece": "sentencepiece",
+}
 
 
 def release_wheel() -> str:
@@ -87,7 +92,7 @@ def main() -> int:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few rounds, no hostile text for the peers")
-    parser.add_argument("--only", help="parts, by commas: texts, vocabularies, messages, …")
+    parser.add_argument("--only", help="some of the parts, by commas (see `measures`)")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of peers.json and peers.md")
     args = parser.parse_args()
 

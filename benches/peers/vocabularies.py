@@ -6,6 +6,7 @@ own, of the same pieces in another order: otherwise a library that remembers lon
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -17,9 +18,8 @@ from results import Row, agree
 from texts import documents, shuffled
 from timing import cpu
 
-#: The measured files: of byte-level BPE, and of BPE over characters with byte fallback.
-BYTE_LEVEL = ("qwen3.json", "deepseek-v3.json")
-BYTE_FALLBACK = ("mistral-v1.model", "mistral-v3.model")
+#: The measured files: two of byte-level BPE, two of BPE over characters with byte fallback.
+FILES = ("qwen3.json", "deepseek-v3.json", "mistral-v1.model", "mistral-v3.model")
 
 #: Rounds before those that are timed.
 WARM = 2
@@ -36,9 +36,10 @@ def vocabularies(rounds: int) -> Iterator[Row]:
     vocabulary = folder()
     if vocabulary is None:
         return
-    for file in (*BYTE_LEVEL, *BYTE_FALLBACK):
-        load = _counters(vocabulary / file)
-        reference = "tokenizers" if file in BYTE_LEVEL else "sentencepiece"
+    for file in FILES:
+        load, reference = _counters(vocabulary / file), reference_of(Path(file))
+        if reference not in load:
+            continue
         for kind, document in documents().items():
             texts = [shuffled(document, seed) for seed in range(WARM + rounds)]
             work: dict[str, Callable[[], Any]] = {name: partial(count, texts[0]) for name, count in load.items()}
@@ -56,28 +57,40 @@ def vocabularies(rounds: int) -> Iterator[Row]:
 
 
 def _counters(file: Path) -> dict[str, Count]:
-    """A counter of each library that reads this file."""
-    import gigatoken
+    """A counter of each library that reads this file; one that cannot is left out."""
+    counters: dict[str, Count] = {}
+    for name, load in (("foldline", _foldline), ("gigatoken", _gigatoken), (reference_of(file), _reference)):
+        with contextlib.suppress(Exception):
+            counters[name] = load(file)
+    return counters
 
+
+def reference_of(file: Path) -> str:
+    """The library that defines the counts of a file."""
+    return "tokenizers" if file.suffix == ".json" else "sentencepiece"
+
+
+def _foldline(file: Path) -> Count:
     import foldline as fl
 
-    ours = fl.TokenCounter(str(file)).count
+    return fl.TokenCounter(str(file)).count
+
+
+def _gigatoken(file: Path) -> Count:
+    from gigatoken import Tokenizer
+
+    tokenizer = Tokenizer.from_json(file.read_bytes()) if file.suffix == ".json" else Tokenizer.from_sentencepiece(file)
+    encode = tokenizer.backend.encode
+    return lambda text: len(encode(text))
+
+
+def _reference(file: Path) -> Count:
     if file.suffix == ".json":
         import tokenizers
 
-        reference = tokenizers.Tokenizer.from_file(str(file))
-        encode = gigatoken.Tokenizer.from_json(file.read_bytes()).backend.encode
-        return {
-            "foldline": ours,
-            "gigatoken": lambda text: len(encode(text)),
-            "tokenizers": lambda text: len(reference.encode(text, add_special_tokens=False).ids),
-        }
+        tokenizer = tokenizers.Tokenizer.from_file(str(file))
+        return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
     import sentencepiece
 
     processor = sentencepiece.SentencePieceProcessor(model_file=str(file))
-    encode = gigatoken.Tokenizer.from_sentencepiece(file).backend.encode
-    return {
-        "foldline": ours,
-        "gigatoken": lambda text: len(encode(text)),
-        "sentencepiece": lambda text: len(processor.encode(text)),
-    }
+    return lambda text: len(processor.encode(text))

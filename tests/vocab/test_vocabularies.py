@@ -45,8 +45,8 @@ MODELS = {
     "mistral-large-2411": "mistral-v7",
     "mixtral-8x7b": "mistral-v1",
     "gemma-4-31b-it": "gemma-4",
-    "zai-org/GLM-4.5-Air": "glm-4",
-    "z-ai/glm-4.6": "glm-4",
+    "zai-org/GLM-4.5-Air": "glm-4.5",
+    "z-ai/glm-4.6": "glm-4.5",
 }
 
 ALPHABET = "ab cd\n\n\t  éß漢字仮名😀▁<think></|>{}0123456789'\"«»—ａ\u0301\u200d\r\n"
@@ -91,7 +91,7 @@ def by_ranks(name: str) -> Callable[[str], int]:
     special = {token: len(ranks) + i for i, token in enumerate(added)}
     pattern = source["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"]
     encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
-    # tiktoken normalizes nothing: texts that NFC changes are left out by the caller.
+    # tiktoken normalizes nothing: texts that Qwen would normalize are left out by the caller.
     return lambda text: len(encoding.encode(text, allowed_special="all"))
 
 
@@ -159,12 +159,12 @@ def test_counts_are_those_of_the_reference(name: str) -> None:
     assert seen > cases("vocabulary_texts") // 2
 
 
-@pytest.mark.parametrize("name", ["qwen2.5", "qwen3", "glm-4"])
+@pytest.mark.parametrize("name", ["qwen2.5", "qwen3", "glm-4.5"])
 def test_packed_ranks_count_like_the_ranks(name: str) -> None:
     count = by_ranks(name)
     counter = fl.TokenCounter.for_model(name)
     for text in lines(4_000, 9_973):
-        if unicodedata.normalize("NFC", text) == text:
+        if not name.startswith("qwen") or unicodedata.normalize("NFC", text) == text:
             assert counter.count(text) == count(text), repr(text)
 
 

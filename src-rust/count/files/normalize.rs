@@ -89,7 +89,7 @@ fn is_later(c: char) -> bool {
 
 include!(concat!(env!("OUT_DIR"), "/composed.rs"));
 
-/// Whether NFC leaves the character as it is, and combines nothing before it with it.
+/// Whether NFC leaves the character and what stands before it apart: it begins a part that is normalized by itself.
 #[inline]
 fn is_stable(code_point: u32) -> bool {
     match STABLE.get(code_point as usize / 64) {
@@ -118,7 +118,7 @@ fn next_unstable(text: &[u8], mut at: usize) -> Option<usize> {
         };
         let chunk = &window[..CHUNK];
         if !chunk.is_ascii() {
-            // What a byte is cannot be predicted, so nothing branches on it.
+            // Without a branch for each byte: in mixed text it would often be predicted wrongly.
             let mut leads = 0u32;
             for (i, byte) in chunk.iter().enumerate() {
                 leads |= u32::from(UNSTABLE_LEADS[usize::from(*byte)]) << i;
@@ -144,8 +144,8 @@ fn next_unstable(text: &[u8], mut at: usize) -> Option<usize> {
 
 /// The text in NFC, borrowed if it is.
 ///
-/// A stable character ends what is normalized together, so only the characters that are not stable are, each with the
-/// one before it. O(bytes).
+/// A stable character is normalized apart from what stands before it. So only runs of characters that are not stable
+/// are normalized, each with the character before it. O(bytes).
 pub(crate) fn nfc(text: &str) -> Cow<'_, str> {
     let mut normal = String::new();
     // Where the text begins that is not in `normal` yet.
@@ -156,7 +156,7 @@ pub(crate) fn nfc(text: &str) -> Cow<'_, str> {
         let mut unstable = text[first..].char_indices().skip_while(|(_, c)| !is_stable(*c as u32));
         at = unstable.next().map_or(text.len(), |(len, _)| first + len);
         let part = &text[start..at];
-        // Most marks stand where they belong.
+        // Most text is in NFC, and this check allocates nothing.
         if is_nfc_quick(part.chars()) == IsNormalized::Yes {
             continue;
         }

@@ -163,8 +163,8 @@ impl Characters {
 }
 
 impl Words<'_> {
-    /// Adds what the bytes alone do not tell: unknown characters, and pairs of characters that no token has. Returns the
-    /// usable bytes of the block, which end before a character that is cut off.
+    /// Adds what the bytes alone do not tell: unknown characters, and pairs of characters that no token has. Returns
+    /// the usable bytes of the block, which end before a character that is cut off.
     #[inline(always)]
     fn cut_wide(self, block: &Block, leads: u64, starts: &mut u64, known: usize) -> usize {
         // The rest of an unknown character.

@@ -78,7 +78,8 @@ pub(super) static VOCABULARIES: &[Vocabulary] = &[
     vocabulary("phi-4-mini", &["microsoft/Phi-4-mini-instruct", "microsoft/Phi-4-multimodal-instruct"]),
     vocabulary("phi-3", &["microsoft/Phi-3-mini-4k-instruct", "microsoft/Phi-3.5-mini-instruct"]),
     vocabulary("glm-4.7-flash", &["zai-org/GLM-4.7-Flash"]),
-    vocabulary("glm-4", &["zai-org/GLM-4.5", "zai-org/GLM-4.6", "THUDM/glm-4-9b-chat"]),
+    vocabulary("glm-4.5", &["zai-org/GLM-4.5", "zai-org/GLM-4.6"]),
+    vocabulary("glm-4", &["THUDM/glm-4-9b-chat"]),
     Vocabulary {
         name: "kimi-k2",
         repositories: &["moonshotai/Kimi-K2-Instruct", "moonshotai/Kimi-K2-Instruct-0905"],

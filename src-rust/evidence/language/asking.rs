@@ -8,7 +8,7 @@ use super::table::{cues_of, has_any, is_courtesy};
 use crate::evidence::text::{has_word, one_line, sentences, tail_bytes};
 
 /// Bytes at the end of a text in which its question is sought.
-pub(in crate::evidence) const MAX_ASKED_BYTES: usize = 4_000;
+pub(in crate::evidence) const TAIL_BYTES: usize = 4_000;
 /// A shorter question, or one with a pronoun, comes with the sentence before it.
 const MIN_QUESTION_CHARS: usize = 60;
 /// Longest question with what is before it.
@@ -55,7 +55,7 @@ fn is_gerund(word: &str) -> bool {
 
 /// The question that a text ends with. O(1): only its end is read.
 pub(in crate::evidence) fn asked_in(text: &str) -> Option<UserQuestion> {
-    let tail = tail_bytes(text, MAX_ASKED_BYTES);
+    let tail = tail_bytes(text, TAIL_BYTES);
     let said: Vec<&str> = sentences(tail).collect();
     let (after, at) = (0..=MAX_AFTER).find_map(|after| {
         let at = said.len().checked_sub(after + 1)?;
@@ -88,7 +88,7 @@ pub(in crate::evidence) fn asked_in(text: &str) -> Option<UserQuestion> {
 /// What a text leaves to the user: its last sentence, if it is a question or asks for something, or a question that the
 /// sentences after it go on with, "Shall I book it? If so, please confirm." Offers of more help are none.
 pub(in crate::evidence) fn left_to_answer(text: &str) -> Option<String> {
-    let said: Vec<&str> = sentences(tail_bytes(text, MAX_ASKED_BYTES)).collect();
+    let said: Vec<&str> = sentences(tail_bytes(text, TAIL_BYTES)).collect();
     let opens = |sentence: &str, words: &[&str]| words.iter().any(|word| folded(sentence).starts_with(word));
     let goes_on =
         |sentence: &&&str| opens(sentence, &["if so", "if not", "if yes", "if you", "please ", "otherwise"]);

@@ -86,8 +86,8 @@ pub(super) struct Collector<'t> {
     pub(super) pending: Pending,
     pub(super) lookups: Lookups<'t>,
     pub(super) names: Names,
-    /// The message and the end of the agent's last text, if the user has said nothing since.
-    pub(super) unanswered: Option<(usize, String)>,
+    /// The message and the end of the agent's last text, until the user says something. Its question is sought then.
+    pub(super) last_said: Option<(usize, String)>,
     /// The message of the agent that only acknowledged the words before it, if it has done nothing since.
     pub(super) acknowledged: Option<usize>,
     /// Causes that the agent stated and has not ruled out.
@@ -117,7 +117,7 @@ impl<'t> Collector<'t> {
             pending: Pending::default(),
             lookups: Lookups::default(),
             names: Names::default(),
-            unanswered: None,
+            last_said: None,
             acknowledged: None,
             causes: Vec::new(),
             folder: String::new(),

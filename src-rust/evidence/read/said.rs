@@ -9,7 +9,7 @@ use super::runs::Call;
 use super::wrappers::{self, ENVIRONMENT, Unwrapped};
 use crate::evidence::Note;
 use crate::evidence::language::asking::{
-    MAX_ASKED_BYTES, UserQuestion, answered, answers_by_number, asked_in, chosen, is_question, left_to_answer,
+    TAIL_BYTES, UserQuestion, answered, answers_by_number, asked_in, chosen, is_question, left_to_answer,
 };
 use crate::evidence::language::corrections;
 use crate::evidence::language::cues::{self, CuedSentence};
@@ -98,7 +98,7 @@ impl Collector<'_> {
     /// Words of the user.
     pub(super) fn words(&mut self, i: usize, words: &str) {
         let words = words.trim();
-        let asked = self.unanswered.take().and_then(|(_, end)| asked_in(&end));
+        let asked = self.last_said.take().and_then(|(_, end)| asked_in(&end));
         let asked = asked.filter(|asked| !is_courtesy(&asked.question));
         let is_nod = is_nod(words);
         let by_number = asked.as_ref().map(|asked| answers_by_number(asked, words));
@@ -181,7 +181,7 @@ impl Collector<'_> {
         let text = escape_section_tags(&answered(asked, answer)).into_owned();
         push(&mut self.found.answers, Note::new(i, text));
         self.found.next_steps.clear();
-        self.unanswered = None;
+        self.last_said = None;
     }
 
     /// A call or plan that the user refused, with the words. Calls that were refused together are one item.
@@ -312,13 +312,12 @@ impl Collector<'_> {
         self.found.questions.clear();
         self.names.read(i, text, false);
         self.found.next_steps.clear();
-        self.unanswered = Some((i, tail_bytes(text, MAX_ASKED_BYTES).to_owned()));
+        self.last_said = Some((i, tail_bytes(text, TAIL_BYTES).to_owned()));
     }
 
-    /// What the agent's last text leaves to the user. Only the end of the conversation decides it, so that no other text
-    /// is read for it.
+    /// What the agent's last text leaves to the user, if the user has said nothing since.
     pub(super) fn left_to_user(&mut self) {
-        let Some((i, end)) = self.unanswered.take() else { return };
+        let Some((i, end)) = self.last_said.take() else { return };
         let question = left_to_answer(&end);
         self.found.next_steps.extend(question.map(|words| note(i, &format!("{ASKED}{words}"))));
     }

@@ -40,7 +40,7 @@ impl Collector<'_> {
         lists.into_iter().for_each(|(list, more)| list.append(more));
         found.questions = parsed.questions;
         found.next_steps = parsed.next_steps;
-        self.unanswered = None;
+        self.last_said = None;
         parsed.identifiers.into_iter().chain(parsed.numbers).for_each(|name| self.names.add(name));
         if parsed.last_state.is_some() {
             (found.last_state, found.last_report) = (parsed.last_state, parsed.last_report);
