@@ -48,8 +48,8 @@ QWEN_25 = """
 QWEN_3 = [*QWEN_25, "<tool_response>", "</tool_response>", "<think>", "</think>"]
 
 
-#: Tokens that GLM adds since 4.5, in the order of their numbers. Which of them are special is known of GLM 4.7 Flash,
-#: whose list is the same.
+#: Tokens that GLM adds since 4.5, sorted by number. Which of them are special is known of GLM 4.7 Flash only, whose
+#: list is the same.
 GLM_SPECIAL = """
 <|endoftext|> [MASK] [gMASK] [sMASK] <sop> <eop> <|system|> <|user|> <|assistant|> <|observation|> <|begin_of_image|>
 <|end_of_image|> <|begin_of_video|> <|end_of_video|> <|begin_of_audio|> <|end_of_audio|> <|begin_of_transcription|>
@@ -100,7 +100,7 @@ def parts_of(token: bytes, ranks: dict[bytes, int], below: int) -> list[bytes]:
 
 
 def pairs_of(token: bytes, ranks: dict[bytes, int]) -> list[list[bytes]]:
-    """The pairs of tokens that a token can be made of, in the order of their ranks."""
+    """The pairs of tokens that merge into a token, sorted by rank."""
     pairs = [[token[:at], token[at:]] for at in range(1, len(token))]
     known = [pair for pair in pairs if pair[0] in ranks and pair[1] in ranks]
     return sorted(known, key=lambda pair: (ranks[pair[0]], ranks[pair[1]]))

@@ -226,17 +226,9 @@ fn count_window(
 mod tests {
     use super::*;
     use crate::count::bpe::merge;
+    use crate::count::pretokenize::Unwatched;
     use crate::count::tables::vocab::{CL100K, O200K, P50K, R50K};
     use proptest::prelude::*;
-
-    /// Never stops.
-    struct Unwatched;
-
-    impl Progress for Unwatched {
-        fn reached(&mut self, _: usize) -> bool {
-            true
-        }
-    }
 
     impl Watch for Unwatched {
         fn allows(&mut self, _: usize, _: usize) -> bool {

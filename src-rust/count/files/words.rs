@@ -234,16 +234,9 @@ impl Cutter for Words<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::count::pretokenize::Unwatched;
     use crate::count::tables::vocab::O200K;
     use proptest::prelude::*;
-
-    struct Unwatched;
-
-    impl Progress for Unwatched {
-        fn reached(&mut self, _: usize) -> bool {
-            true
-        }
-    }
 
     /// Some characters of every length, and tokens of them.
     fn characters() -> Characters {

@@ -65,6 +65,17 @@ pub(crate) trait Progress {
     fn reached(&mut self, position: usize) -> bool;
 }
 
+/// Never stops.
+#[cfg(test)]
+pub(crate) struct Unwatched;
+
+#[cfg(test)]
+impl Progress for Unwatched {
+    fn reached(&mut self, _: usize) -> bool {
+        true
+    }
+}
+
 impl Pattern {
     /// The end of the pre-token that starts at `start`.
     ///
