@@ -34,6 +34,11 @@ def text(page: Any, selector: str) -> str:
     return str(page.locator(selector).inner_text())
 
 
+def wait_for_message(page: Any, number: int) -> None:
+    """Waits until the message is shown: a link changes the address, and the page follows in an event of its own."""
+    page.locator("#side h2", has_text=re.compile(rf"^\s*Message {number}(?!\d)")).wait_for(timeout=10_000)
+
+
 def figure(words: str) -> int:
     """The first number of a text."""
     found = re.search(r"\d[\d,]*", words)
@@ -271,10 +276,10 @@ def test_a_link_and_a_citation_lead_to_a_message(opened: Opened) -> None:
     page = opened(page_of(usual()), anchor="#m21")
     assert text(page, "#side h2").startswith("Message 21")
     page.locator("#sum a", has_text="[8]").click()
-    assert text(page, "#side h2").startswith("Message 8")
+    wait_for_message(page, 8)
     last = page.locator("#sum sup a").last
     last.click()
-    assert text(page, "#side h2").split("\n")[0].startswith(f"Message {last.inner_text()}")
+    wait_for_message(page, int(last.inner_text()))
 
 
 def test_hovering_shows_the_message_under_the_pointer(opened: Opened) -> None:
@@ -301,6 +306,7 @@ def test_hostile_text_is_shown_and_does_nothing(opened: Opened) -> None:
     assert "‹202e›" in shown
     for i in range(0, 30, 3):  # the chosen message shows every kind of text
         page.evaluate(f"location.hash = 'm{i}'")
+        wait_for_message(page, i)
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
