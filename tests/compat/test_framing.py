@@ -118,13 +118,39 @@ def test_nine_of_ten_are_within_the_bound(
 
 
 def test_anthropic_requests_of_text_are_counted_to_the_token(shared: Path) -> None:
-    """Those to models up to 4.6. A second message of the user in a row costs 1 there, here 3 as every message."""
+    """Those to models up to 4.6; one has two messages of the user in a row."""
     requests = [r for r in usage.anthropic(shared) if not (r.has_calls or r.beside) and "-4-5" in r.model]
-    twice = [r for r in requests if [m["role"] for m in r.messages] == ["user", "user"]]
-    assert (len(requests), len(twice)) == (7, 1)
-    assert {r.reported - count(r).total for r in requests if r not in twice} == {0}
-    assert [count(r).total - r.reported for r in twice] == [2]
+    assert len(requests) == 7
+    assert ["user", "user"] in [[m["role"] for m in r.messages] for r in requests]
+    assert {r.reported - count(r).total for r in requests} == {0}
     assert {count(r).kind for r in requests} == {"reconstructed"}
+
+
+def test_where_a_message_of_the_user_stands_does_not_change_its_cost() -> None:
+    """The marks of both sides are counted with the model's turn, so a plan can add the costs of what is left."""
+    counter = fl.TokenCounter.for_model("claude-sonnet-4-5")
+    result = {"type": "tool_result", "tool_use_id": "a", "content": ""}
+    shapes: dict[str, tuple[str, Any]] = {
+        "user": ("user", "a"),
+        "model": ("assistant", "a"),
+        "result": ("user", [result]),
+        "result and text": ("user", [result, {"type": "text", "text": "a"}]),
+    }
+    found = {}
+    for name, (role, content) in shapes.items():
+        alone = counter.count_messages([{"role": role, "content": content}], format="anthropic").per_message
+        after = counter.count_messages([{"role": r, "content": content} for r in ("user", role)], format="anthropic")
+        assert alone[0] == after.per_message[1]
+        found[name] = int(alone[0])
+    text, element = counter.count("a"), found["result"]
+    assert found == {"user": text + 1, "model": text + 5, "result": element, "result and text": element + text + 1 + 2}
+
+
+def test_requests_of_text_to_opus_4_8_are_counted_one_below(shared: Path) -> None:
+    """Each ends with a second system message; some have two messages of the user in a row."""
+    requests = [r for r in usage.anthropic(shared) if not (r.has_calls or r.beside) and "opus-4-8" in r.model]
+    assert len(requests) == 6
+    assert {r.reported - count(r).total for r in requests} == {1}
 
 
 #: A prompt that grew by so much more than the messages holds text that Claude Code injects without logging it.
@@ -253,8 +279,8 @@ def test_the_size_of_a_picture_is_read_from_its_data() -> None:
     assert tokens("claude-opus-4-8", blocks(block), "anthropic") == 260
     assert tokens("claude-sonnet-4-5", blocks(unknown), "anthropic") == 1568
     assert tokens("claude-sonnet-4-5", blocks(block, block, unknown), "anthropic") == 260 * 2 + 1568
-    # The element of the result costs 8, and the frame of another message of the user 3.
-    assert tokens("claude-sonnet-4-5", blocks(result), "anthropic") == 260 + 8 - 3
+    # The element of the result costs 8, and the frame of another message of the user 1.
+    assert tokens("claude-sonnet-4-5", blocks(result), "anthropic") == 260 + 8 - 1
     assert tokens("claude-sonnet-4-5", chat) == 260
 
 

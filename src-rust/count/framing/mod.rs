@@ -8,7 +8,7 @@
 //! # Measured
 //!
 //! Against the usage that providers reported for requests recorded by pydantic-ai (MIT) and for Claude Code sessions,
-//! by `python benches/fit/framing.py`, 2026-11-26:
+//! by `python benches/fit/framing.py`, 2026-11-28:
 //!
 //! ```text
 //!                                           n   exact    <=1%     p50     p75     p90     max
@@ -16,12 +16,12 @@
 //! openai, calls and tools                  38     95%    100%    0.0%    0.0%    0.0%    1.0%
 //! openai_responses, text                   14     86%    100%    0.0%    0.0%    0.3%    0.7%
 //! openai_responses, calls and tools        34     79%     97%    0.0%    0.0%    0.8%    3.9%
-//! anthropic, text                          13     46%     46%    1.3%    1.5%    1.5%    7.7%
+//! anthropic, text                          13     54%     54%    0.0%    1.5%    1.5%    1.6%
 //! anthropic, calls and tools               26      4%     69%    0.7%    8.6%   13.1%   17.7%
 //! gemini, text                             24     71%     75%    0.0%    2.5%   16.5%   50.0%
 //! gemini, calls and tools                  70     23%     40%    3.5%    7.1%    7.3%   47.9%
 //! Claude Code, turns, all logged          742     74%     92%    0.0%    0.0%    0.7% 2115.0%
-//! Claude Code, turns of 300, all logged   578     70%     92%    0.0%    0.1%    0.6%  135.7%
+//! Claude Code, turns of 300, all logged   578     70%     92%    0.0%    0.1%    0.7%  135.7%
 //! Claude Code, turns of 300 and more      768     53%     70%    0.0%    4.0%   23.7%  135.7%
 //! Claude Code, whole sessions              18      0%     22%    3.1%    7.3%   17.2%   39.9%
 //! ```
@@ -113,6 +113,8 @@ pub struct FramingCost {
     pub system: u32,
     /// Instead of `message`, for a message of the model.
     pub assistant: u32,
+    /// For a message that ends the model's turn: its text without a call, or results with text of the user.
+    pub turn_end: u32,
     /// Instead of `message`, for an item without text: a call, reasoning (Responses).
     pub item: u32,
     /// Instead of `message`, for results and nothing else.
@@ -182,6 +184,11 @@ impl MessageFraming {
             PartKind::Reasoning => {}
             _ => self.has_text = true,
         }
+    }
+
+    /// Whether it ends the model's turn: its text without a call, or results with text of the user.
+    fn ends_turn(&self) -> bool {
+        self.has_text && self.calls == 0 && (self.role == Role::Assistant || self.results > 0)
     }
 
     /// The properties of a message.
@@ -259,6 +266,7 @@ impl FramingCost {
     pub fn of_message(&self, around: &MessageFraming) -> u32 {
         let mut total = self.of_role(around).saturating_add(self.message.saturating_mul(around.further));
         total = total.saturating_add(self.result * around.results + self.name * around.names);
+        total = total.saturating_add(self.turn_end * u32::from(around.ends_turn()));
         total = total.saturating_add(around.media).saturating_add(around.encrypted);
         total.saturating_add(self.call * around.calls + self.parallel * around.calls.saturating_sub(1))
     }

@@ -162,6 +162,7 @@ impl FramingCost {
         request: 0,
         message: 0,
         assistant: 0,
+        turn_end: 0,
         item: 0,
         answer: 0,
         system: 0,
@@ -281,14 +282,17 @@ impl FramingCost {
         ..Self::OPENAI_GPT_5
     };
 
-    /// Claude up to 4.6. Messages: requests, 2026-11, exact, but a second message of the user in a row costs 1; the
-    /// system text is not framed. Thinking, calls and results: sessions, 2025-09 to 2026-03; results of their own have
-    /// no frame. Tools: requests since 2026, a preamble of 496 to 504, 94 more if a tool must be called; fewer in 2025.
+    /// Claude up to 4.6. Messages: requests, 2026-11, exact; a message of the user costs 1 wherever it stands, since the
+    /// model's turn has the marks of both sides; the system text is not framed. Thinking, calls and results: sessions,
+    /// 2025-09 to 2026-03; results of their own have no frame, and text after them in a message of its own costs 5 more
+    /// (few turns, not counted). Tools: requests since 2026, a preamble of 496 to 504, 94 more if a tool must be called;
+    /// fewer in 2025.
     pub const CLAUDE: FramingCost = FramingCost {
         layout: Layout::Elements,
-        request: 4,
-        message: 3,
+        request: 6,
+        message: 1,
         assistant: 3,
+        turn_end: 2,
         item: 3,
         system: 0,
         pictures: Some(PictureRule::ClaudeArea),
@@ -307,12 +311,12 @@ impl FramingCost {
     };
 
     /// Claude Opus 4.7. One message costs 11 by ctok's records; the others as for 4.8.
-    pub const CLAUDE_4_7: FramingCost = FramingCost { request: 8, ..Self::CLAUDE_4_8 };
+    pub const CLAUDE_4_7: FramingCost = FramingCost { request: 10, ..Self::CLAUDE_4_8 };
 
-    /// Claude Opus 4.8 and later. Few requests, 2026-11: 6 for one message (opus-5), 12 to 15 for three and four
-    /// (opus-4-8).
+    /// Claude Opus 4.8 and later. Few requests, 2026-11: 6 for one message (opus-5), 13 and 14 for three and four
+    /// (opus-4-8), where 12 and 13 are counted.
     pub const CLAUDE_4_8: FramingCost = FramingCost {
-        request: 3,
+        request: 5,
         pictures: Some(PictureRule::ClaudePatches),
         tools: ToolsCost {
             request: 350,
