@@ -90,6 +90,12 @@ def split(*patterns: str, behavior: str = "isolated", invert: bool = False) -> A
     return pre.Sequence([*splits, pre.ByteLevel(add_prefix_space=False, use_regex=False)])
 
 
+def digits(*, individual: bool = True) -> Any:
+    """Numbers, then the pattern of GPT-2: Command R, StarCoder, SmolLM."""
+    pre = tokenizers.pre_tokenizers
+    return pre.Sequence([pre.Digits(individual_digits=individual), pre.ByteLevel(add_prefix_space=False)])
+
+
 def reference(path: Path) -> Callable[[str], int]:
     made = tokenizers.Tokenizer.from_file(str(path))
     made.encode_special_tokens = True

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import sys
+import unicodedata
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ import pytest
 
 import foldline as fl
 from foldline.errors import ConfigError
-from unit.small_tokenizers import CORPUS, DEEPSEEK, PATTERNS, reference, save, split, texts, train
+from unit.small_tokenizers import CORPUS, DEEPSEEK, PATTERNS, digits, reference, save, split, texts, train
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -40,6 +43,13 @@ def test_what_is_removed_around_the_matches_is_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("prefix", [False, True])
 def test_the_byte_level_pattern_and_its_prefix_space(prefix: bool, tmp_path: Path) -> None:
     check(save(train(tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=prefix)), tmp_path))
+
+
+@pytest.mark.parametrize("individual", [True, False])
+def test_numbers_are_cut_before_the_pattern(individual: bool, tmp_path: Path) -> None:
+    numbers = [chr(point) for point in range(sys.maxunicode + 1) if unicodedata.category(chr(point))[0] == "N"]
+    more = ["a  12 b", "  1", "1  ", "x1\n\n2y", " 12's", *(f"a {number}{number}b" for number in numbers)]
+    check(save(train(digits(individual=individual)), tmp_path), more)
 
 
 def test_nfc_before_the_split(tmp_path: Path) -> None:
@@ -142,30 +152,91 @@ def with_byte_fallback(content: dict[str, Any]) -> None:
     model["vocab"] = order
 
 
-@pytest.mark.parametrize("prefix", ["never", "prepend", "always", "first"])
-def test_models_on_characters_fall_back_to_bytes(prefix: str, tmp_path: Path) -> None:
-    """The whole text is one piece, and unknown characters are their bytes."""
+def on_characters(prefix: str, *, cuts_spaces: bool = False) -> Any:
+    """A model whose text is one piece, or one for each space."""
     pre, normalizers = tokenizers.pre_tokenizers, tokenizers.normalizers
     made = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>", fuse_unk=True))
     replace = normalizers.Replace(" ", "▁")
-    if prefix == "never":
+    if prefix == "replace":
         made.normalizer = replace
         made.pre_tokenizer = pre.Split(" ", "merged_with_previous")
     elif prefix == "prepend":
         made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), replace])
     else:
-        made.pre_tokenizer = pre.Metaspace(replacement="▁", prepend_scheme=prefix, split=False)
+        made.pre_tokenizer = pre.Metaspace(replacement="▁", prepend_scheme=prefix, split=cuts_spaces)
     trainer = tokenizers.trainers.BpeTrainer(vocab_size=600, special_tokens=["<unk>"], show_progress=False)
     words = [word for text in CORPUS for word in text.replace(" ", " ▁").split(" ")]
+    words += ["▁▁"] * 99 + ["▁▁▁▁"] * 99 + ["a▁b"] * 99
     trained = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
     trained.train_from_iterator([word for word in words if word], trainer)
     saved = json.loads(trained.to_str())["model"]
-    model = tokenizers.models.BPE(
-        saved["vocab"], [tuple(merge) for merge in saved["merges"]], unk_token="<unk>", fuse_unk=True
-    )
-    made.model = model
+    merges = [tuple(merge) for merge in saved["merges"]]
+    made.model = tokenizers.models.BPE(saved["vocab"], merges, unk_token="<unk>", fuse_unk=True)
+    return made
+
+
+SPACED = ["<think>x<think>", "<think>", " <think> a", "▁ ▁", "\u4e2d\u9999", "a b", "a▁b", "a  b   ", " " * 20]
+
+
+@pytest.mark.parametrize("cuts_spaces", [False, True])
+@pytest.mark.parametrize("prefix", ["replace", "prepend", "never", "always", "first"])
+def test_models_on_characters_fall_back_to_bytes(prefix: str, cuts_spaces: bool, tmp_path: Path) -> None:
+    """Unknown characters are their bytes."""
+    made = on_characters(prefix, cuts_spaces=cuts_spaces)
     made.add_tokens([tokenizers.AddedToken("<think>", normalized=False)])
-    check(save(made, tmp_path, with_byte_fallback), ["<think>x<think>", "<think>", " <think> a", "▁ ▁", "\u4e2d\u9999"])
+    check(save(made, tmp_path, with_byte_fallback), SPACED)
+
+
+def test_metaspace_without_a_scheme_puts_a_space_before_the_text(tmp_path: Path) -> None:
+    def without_scheme(content: dict[str, Any]) -> None:
+        with_byte_fallback(content)
+        content["pre_tokenizer"] = {"type": "Metaspace", "replacement": "▁", "add_prefix_space": True}
+
+    check(save(on_characters("always", cuts_spaces=True), tmp_path, without_scheme), SPACED)
+
+
+REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+PREPEND = {"type": "Prepend", "prepend": "▁"}
+
+
+@pytest.mark.parametrize(
+    ("made", "part", "value", "named"),
+    [
+        ("prepend", "normalizer", {"type": "Sequence", "normalizers": [PREPEND, PREPEND, REPLACE]}, "Prepend"),
+        (
+            "replace",
+            "pre_tokenizer",
+            {"type": "Split", "pattern": {"String": " "}, "behavior": "Removed", "invert": True},
+            "Split",
+        ),
+    ],
+    ids=["two spaces before the text", "a split that drops the text"],
+)
+def test_steps_on_characters_that_are_not_understood_are_refused(
+    made: str, part: str, value: dict[str, Any], named: str, tmp_path: Path
+) -> None:
+    def edit(content: dict[str, Any]) -> None:
+        with_byte_fallback(content)
+        content[part] = value
+
+    with pytest.raises(ConfigError, match=named) as caught:
+        fl.TokenCounter(save(on_characters(made), tmp_path, edit))
+    assert caught.value.code == "unsupported_tokenizer"
+
+
+@pytest.mark.parametrize("content", ["a▁b", "a b", "▁▁"])
+def test_an_added_token_with_a_space_before_metaspace_is_refused(content: str, tmp_path: Path) -> None:
+    """It is searched before the spaces are marked: with ``Replace``, behind it, it counts as the package does."""
+    for prefix in ("never", "replace"):
+        made = on_characters(prefix)
+        made.add_tokens([tokenizers.AddedToken(content, normalized=True)])
+        path = save(made, tmp_path, with_byte_fallback)
+        if prefix == "replace":
+            check(path, SPACED)
+            continue
+        with pytest.raises(ConfigError, match="before spaces are marked") as caught:
+            fl.TokenCounter(path)
+        assert caught.value.code == "unsupported_tokenizer"
 
 
 def test_a_megabyte_without_cuts_is_counted_in_linear_time(tmp_path: Path) -> None:
@@ -199,6 +270,17 @@ def set_at(*path: str, value: object) -> Callable[[dict[str, Any]], None]:
     return edit
 
 
+#: Splits that are not known, and how an error names them.
+LATER = PATTERNS["llama3"].replace("{1,3}", "{1,2}")
+SPLITS = [
+    (split(r"\w+|\W+"), r"the split pattern \\w\+\|\\W\+ is"),
+    (split(LATER), re.escape(f"the split pattern {LATER} is")),
+    (split(r"\d", r"\w+"), r"the split pattern \\d then \\w\+ is"),
+    (split(PATTERNS["llama3"], behavior="merged_with_next"), 'the split behavior "MergedWithNext" is'),
+    (split(PATTERNS["llama3"], invert=True), 'the split behavior "Isolated", inverted is'),
+]
+
+
 @pytest.mark.parametrize(
     ("edit", "named"),
     [
@@ -209,10 +291,7 @@ def set_at(*path: str, value: object) -> Callable[[dict[str, Any]], None]:
         (set_at("normalizer", value={"type": "Lowercase"}), "Lowercase"),
         (set_at("pre_tokenizer", value={"type": "Whitespace"}), "Whitespace"),
         (set_at("pre_tokenizer", value=None), "bytes"),
-        (
-            set_at("pre_tokenizer", value=json.loads(split(r"\w+|\W+").__getstate__())),
-            "split pattern",
-        ),
+        *((set_at("pre_tokenizer", value=json.loads(made.__getstate__())), named) for made, named in SPLITS),
     ],
 )
 def test_what_is_not_understood_is_an_error_that_names_it(
@@ -243,6 +322,7 @@ def test_other_models_are_refused_by_name_and_counted_by_the_package(kind: str, 
     with pytest.raises(ConfigError, match=kind):
         fl.TokenCounter(path)
     assert fl.TokenCounter(path, engine="hf").count("a") == 1
+    assert fl.TokenCounter(tmp_path, engine="hf").count("a") == 1
 
 
 def test_damaged_files_are_typed_errors(tmp_path: Path) -> None:
@@ -264,9 +344,56 @@ def test_damaged_files_are_typed_errors(tmp_path: Path) -> None:
         path.write_bytes(whole[:size])
         with pytest.raises(ConfigError):
             fl.TokenCounter(path)
-    with pytest.raises(ConfigError) as caught:
-        fl.TokenCounter(tmp_path / "absent.json")
+    absent = tmp_path / "absent.json"
+    with pytest.raises(ConfigError, match=re.escape(f"{absent} cannot be read")) as caught:
+        fl.TokenCounter(absent)
     assert caught.value.code == "bad_tokenizer"
+
+
+def test_a_file_without_a_known_ending_is_read_by_its_content(tmp_path: Path) -> None:
+    path = save(train(split(PATTERNS["llama3"])), tmp_path)
+    expected = fl.TokenCounter(path).count(CORPUS[0])
+    plain = path.rename(tmp_path / "tokenizer")
+    assert fl.TokenCounter(str(plain)).count(CORPUS[0]) == expected
+    plain.write_bytes(b"\xef\xbb\xbf" + plain.read_bytes())
+    assert fl.TokenCounter(plain).count(CORPUS[0]) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name here")
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "tokenizer.json"
+    os.mkfifo(pipe)
+    for spec in (pipe, str(pipe)):
+        with pytest.raises(ConfigError, match="not a regular file") as caught:
+            fl.TokenCounter(spec)
+        assert caught.value.code == "bad_tokenizer"
+
+
+@pytest.mark.parametrize(
+    ("part", "named"),
+    [
+        ("vocab", "half a million tokens"),
+        ("merges", "two million merges"),
+        ("added", "so many added"),
+        ("long", "long"),
+    ],
+)
+def test_a_file_that_would_take_much_memory_or_time_is_refused(part: str, named: str, tmp_path: Path) -> None:
+    def edit(content: dict[str, Any]) -> None:
+        model = content["model"]
+        if part == "vocab":
+            model["vocab"] |= {f"{number:x}x": 1_000 + number for number in range(600_000)}
+        elif part == "merges":
+            model["merges"] = [["a", "b"]] * (1 << 21 | 1)
+        elif part == "long":
+            model["vocab"] |= {"a" * 900 + f"{number:03}": 1_000 + number for number in range(400)}
+        else:
+            plain = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False, "special": False}
+            content["added_tokens"] += [plain | {"id": n, "content": f"{n:0500}"} for n in range(3_000)]
+
+    with pytest.raises(ConfigError, match=named) as caught:
+        fl.TokenCounter(save(train(split(PATTERNS["llama3"])), tmp_path, edit))
+    assert caught.value.code == "unsupported_tokenizer"
 
 
 def test_an_unknown_engine_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 import struct
 import unicodedata
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 
 import foldline as fl
 from foldline.errors import ConfigError
-from unit.small_tokenizers import CORPUS, KIMI, PATTERNS, reference, save, split, texts, train
+from unit.small_tokenizers import CORPUS, KIMI, PATTERNS, digits, reference, save, split, texts, train
 
 sentencepiece = pytest.importorskip("sentencepiece")
 tiktoken = pytest.importorskip("tiktoken")
@@ -215,7 +216,7 @@ def test_ranks_without_one_known_pattern_are_refused(tmp_path: Path) -> None:
     code.write_text(f"{plain}from unicodedata import normalize as n\nx = n('NFC', x)\n", encoding="utf-8")
     refused("an unknown name")
     code.write_text(f"{plain}OLD = r'[^\\p{{L}}]+|\\p{{L}}'\n", encoding="utf-8")
-    refused("an unknown one")
+    refused(r"the split pattern \[\^\\p\{L\}\]\+\|\\p\{L\} is not supported")
     for line in ("def normalize(x): return x", "# unicodedata.normalize('NFC', x)"):
         code.write_text(f"{plain}{line}\n", encoding="utf-8")
         assert fl.TokenCounter(folder).count("e\u0301") > 1
@@ -230,18 +231,29 @@ def test_ranks_without_one_known_pattern_are_refused(tmp_path: Path) -> None:
     code.unlink()
     refused("split pattern")
     (folder / "second.tiktoken").write_bytes((folder / "small.tiktoken").read_bytes())
-    refused("not one .tiktoken", "bad_tokenizer")
+    refused("several .tiktoken files", "bad_tokenizer")
 
 
 def test_a_tekken_with_other_settings_is_refused(tmp_path: Path) -> None:
     for config, code in (
-        ({"pattern": r"\w+"}, "unsupported_tokenizer"),
+        ({"pattern": r"\w+|\W+"}, "unsupported_tokenizer"),
         ({"default_vocab_size": 10**12}, "bad_tokenizer"),
         ({"default_vocab_size": 3}, "bad_tokenizer"),
     ):
-        with pytest.raises(ConfigError) as caught:
+        named = re.escape(r"the split pattern \w+|\W+ is") if "pattern" in config else None
+        with pytest.raises(ConfigError, match=named) as caught:
             fl.TokenCounter(tekken(tmp_path, **config)[0])
         assert caught.value.code == code
+
+
+def test_a_tekken_is_recognised_wherever_its_configuration_stands(tmp_path: Path) -> None:
+    path, _ = tekken(tmp_path)
+    before = fl.TokenCounter(path).count(CORPUS[0])
+    content = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(dict(reversed(content.items()))), encoding="utf-8")
+    assert fl.TokenCounter(path).count(CORPUS[0]) == before
+    path.write_text("\ufeff" + json.dumps(content), encoding="utf-8")
+    assert fl.TokenCounter(path).count(CORPUS[0]) == before
 
 
 def gguf(values: dict[str, Any]) -> bytes:
@@ -273,11 +285,11 @@ def gguf(values: dict[str, Any]) -> bytes:
         *(("gpt-2", "gpt2"), ("mpt", "gpt2"), ("olmo", "gpt2"), ("phi-2", "gpt2")),
         *(("llama-bpe", "llama3"), ("dbrx", "llama3"), ("smaug-bpe", "llama3"), ("glm4", "llama3")),
         *(("qwen2", "qwen2"), ("stablelm2", "qwen2"), ("qwen35", "qwen35"), ("gpt-4o", "o200k"), ("tekken", "tekken")),
-        ("kimi-k2", "kimi"),
+        *(("kimi-k2", "kimi"), ("command-r", "digits"), ("starcoder", "digits"), ("smollm", "digits")),
     ],
 )
 def test_a_gguf_of_a_byte_level_model_counts_like_its_tokenizer_json(name: str, pattern: str, tmp_path: Path) -> None:
-    made = train(split(PATTERNS[pattern]))
+    made = train(digits() if pattern == "digits" else split(PATTERNS[pattern]))
     made.add_tokens(["<think>"])
     content = json.loads(made.to_str())
     tokens = sorted(content["model"]["vocab"], key=content["model"]["vocab"].__getitem__)
@@ -293,6 +305,10 @@ def test_a_gguf_of_a_byte_level_model_counts_like_its_tokenizer_json(name: str, 
     path.write_bytes(gguf(values))
     counter, count = fl.TokenCounter(path), reference(save(made, tmp_path))
     assert [counter.count(text) for text in texts()] == [count(text) for text in texts()]
+    of_folder = tmp_path / "of a folder"
+    of_folder.mkdir()
+    path.rename(of_folder / path.name)
+    assert fl.TokenCounter(of_folder).count(CORPUS[0]) == count(CORPUS[0])
     path.write_bytes(gguf(values | {"tokenizer.ggml.pre": "unheard-of"}))
     with pytest.raises(ConfigError, match="unheard-of") as caught:
         fl.TokenCounter(path)

@@ -21,7 +21,7 @@ def tokenizer_json(path: str | os.PathLike[str], *, engine: Literal["foldline", 
     template, so counts of messages are ``"estimated"``. Same as ``TokenCounter(path, engine=engine)``.
 
     Args:
-        path: The file, or a model's folder.
+        path: The file, or a model's folder (with ``engine="hf"``, one that has a ``tokenizer.json``).
         engine: ``"foldline"`` for the core, which supports BPE models; ``"hf"`` for the `tokenizers` package, which
             supports all, is slower, and gives counts of the kind ``"estimated"``. Default: ``"foldline"``.
 
@@ -60,8 +60,10 @@ def load_counter(path: str) -> Callable[[str], int]:
     except ImportError:
         detail = "engine=\"hf\" needs the package tokenizers: pip install 'foldline[hf]'"
         raise ConfigError(detail, code="missing_extra", path="counter") from None
+    # A model's folder has the file under this name.
+    file = os.path.join(path, "tokenizer.json") if os.path.isdir(path) else path
     try:
-        tokenizer = Tokenizer.from_file(path)
+        tokenizer = Tokenizer.from_file(file)
     except Exception:  # noqa: BLE001 - the package raises bare exceptions that quote the file
         detail = "the file cannot be read as a tokenizer.json"
         raise ConfigError(detail, code="bad_tokenizer", path="counter") from None

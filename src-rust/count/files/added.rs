@@ -24,6 +24,9 @@ pub(crate) struct AddedToken {
 /// Most bytes of an added token: some times those of known ones. The time to prepare the search grows with the square.
 const LONGEST: usize = 512;
 
+/// Most bytes of all added tokens: some times those of known ones. The search takes some forty times as much memory.
+const MOST_BYTES: usize = 1 << 20;
+
 /// A set of added tokens that are searched together.
 pub(crate) struct AddedTokens {
     automaton: AhoCorasick,
@@ -41,6 +44,9 @@ impl AddedTokens {
         tokens.retain(|token| !token.content.is_empty());
         if tokens.iter().any(|token| token.content.len() > LONGEST) {
             return Err(unsupported("an added token of more than 512 bytes"));
+        }
+        if tokens.iter().map(|token| token.content.len()).sum::<usize>() > MOST_BYTES {
+            return Err(unsupported("a set of so many added tokens"));
         }
         let mut seen = FxHashSet::default();
         if !tokens.iter().all(|token| seen.insert(&*token.content)) {

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::added::{AddedToken, AddedTokens};
+use super::digits::Digits;
 use super::tokenizer::{Cuts, Prefix, Tokenizer};
 use super::vocabulary::{Compiled, next_number};
 use super::words::Characters;
@@ -27,7 +28,7 @@ use crate::count::tables::vocab::{LINE, Lines, Vocab};
 const FOLDER: &str = "FOLDLINE_CACHE";
 
 /// Changes with the form of an entry or of the tables.
-const MAGIC: &[u8; 8] = b"FLTOKEN3";
+const MAGIC: &[u8; 8] = b"FLTOKEN4";
 
 /// Files below this size are read as fast as an entry of the cache.
 pub(super) const SHORTEST: usize = 512 << 10;
@@ -44,6 +45,7 @@ struct Head {
     longest: usize,
     /// The split pattern; without one, the characters follow.
     pattern: Option<String>,
+    digits: String,
     prefix: String,
     is_composed: bool,
     raw: Vec<AddedToken>,
@@ -61,6 +63,9 @@ const PATTERNS: [(&str, Pattern); 9] = [
     ("deepseek", Pattern::Deepseek),
     ("kimi", Pattern::Kimi),
 ];
+
+const DIGITS: [(&str, Digits); 3] =
+    [("joined", Digits::Joined), ("each", Digits::Each), ("runs", Digits::Runs)];
 
 const PREFIXES: [(&str, Prefix); 5] = [
     ("never", Prefix::Never),
@@ -139,9 +144,9 @@ pub(super) fn write(path: &Path, entry: &[u8]) -> std::io::Result<()> {
 
 fn encode(compiled: &Compiled) -> Option<Vec<u8>> {
     let layout = &compiled.layout;
-    let (pattern, characters) = match &compiled.cuts {
-        Cuts::Pattern(pattern) => (Some(name_of(&PATTERNS, pattern).to_owned()), None),
-        Cuts::Words(characters) => (None, Some(characters)),
+    let (pattern, digits, characters) = match &compiled.cuts {
+        Cuts::Pattern(pattern, digits) => (Some(name_of(&PATTERNS, pattern).to_owned()), *digits, None),
+        Cuts::Words(characters) => (None, Digits::Joined, Some(characters)),
     };
     let head = Head {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -159,6 +164,7 @@ fn encode(compiled: &Compiled) -> Option<Vec<u8>> {
         seeds: [layout.seed, layout.common_seed, layout.long_seed],
         longest: layout.longest,
         pattern,
+        digits: name_of(&DIGITS, &digits).to_owned(),
         prefix: name_of(&PREFIXES, &compiled.prefix).to_owned(),
         is_composed: compiled.is_composed,
         raw: compiled.raw.clone(),
@@ -190,7 +196,7 @@ fn decode(entry: Lines) -> Option<Tokenizer> {
         return None;
     }
     let cuts = match &head.pattern {
-        Some(name) => Cuts::Pattern(named(&PATTERNS, name)?),
+        Some(name) => Cuts::Pattern(named(&PATTERNS, name)?, named(&DIGITS, &head.digits)?),
         None => {
             let lens = Characters::new().words().map(<[u64]>::len);
             let mut read = |len: usize| {
@@ -265,12 +271,12 @@ mod tests {
         let mut characters = Characters::new();
         characters.join_all("abc");
         characters.insert('a');
-        for cuts in [Cuts::Pattern(Pattern::Llama3), Cuts::Words(Box::new(characters))] {
+        for cuts in [Cuts::Pattern(Pattern::Llama3, Digits::Each), Cuts::Words(Box::new(characters))] {
             let compiled = compiled(cuts);
             let entry = encode(&compiled).unwrap();
             let (found, made) = (decode(lines(&entry)).unwrap(), compiled.tokenizer().unwrap());
             let mut watch = crate::count::bpe::encoding::Stop::new(usize::MAX, None);
-            for text in ["", "abc ab <t> abcab", "x <t>abc"] {
+            for text in ["", "abc ab <t> abcab", "x <t>abc", "abc12 ab"] {
                 assert_eq!(found.count(text, &mut watch), made.count(text, &mut watch), "{text}");
             }
         }
@@ -278,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_damaged_entry_is_not_used() {
-        let entry = encode(&compiled(Cuts::Pattern(Pattern::Qwen2))).unwrap();
+        let entry = encode(&compiled(Cuts::Pattern(Pattern::Qwen2, Digits::Joined))).unwrap();
         for at in (0..entry.len()).step_by(997) {
             let mut damaged = entry.clone();
             damaged[at] ^= 1;
@@ -291,6 +297,9 @@ mod tests {
     fn every_pattern_and_prefix_has_a_name() {
         for (name, pattern) in PATTERNS {
             assert_eq!((name_of(&PATTERNS, &pattern), named(&PATTERNS, name)), (name, Some(pattern)));
+        }
+        for (name, digits) in DIGITS {
+            assert_eq!((name_of(&DIGITS, &digits), named(&DIGITS, name)), (name, Some(digits)));
         }
         for (name, prefix) in PREFIXES {
             assert_eq!((name_of(&PREFIXES, &prefix), named(&PREFIXES, name)), (name, Some(prefix)));

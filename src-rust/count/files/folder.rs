@@ -12,16 +12,19 @@ use serde::Deserialize;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::hf::{Added, Sets};
+use super::load::unreadable;
 use super::problem::{bad, unsupported};
-use super::steps::{Steps, pattern_of};
+use super::steps::{Steps, pattern_of, unknown_pattern};
 use super::tiktoken;
-use super::tokenizer::Prefix;
 use super::vocabulary::Draft;
 use crate::count::pretokenize::Pattern;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Names of the files in a model's folder, in the order in which they are looked for. `tiktoken.model` is Kimi's.
 const NAMES: [&str; 4] = ["tokenizer.json", "tekken.json", "tokenizer.model", "tiktoken.model"];
+
+/// Endings of one file that a folder may have instead, in order.
+const ENDINGS: [&str; 2] = ["tiktoken", "gguf"];
 
 /// Most bytes that are read of a file of configuration, and most such files.
 const MOST_BYTES: u64 = 4 << 20;
@@ -33,24 +36,29 @@ const MOST_HEAD_BYTES: u64 = 4096;
 /// The file of a path: itself, or that of a model's folder.
 ///
 /// # Errors
-/// `bad_tokenizer` for a folder that has none, or several vocabularies of ranks.
+/// `bad_tokenizer` for a folder that has none, or several of one ending, and for what is neither folder nor file.
 pub(super) fn file_of(path: &Path) -> Result<PathBuf> {
-    if !path.is_dir() {
-        return Ok(path.to_owned());
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    if !metadata.is_dir() {
+        // Reading a pipe or a device may never end.
+        let is_usual = metadata.is_file();
+        return if is_usual { Ok(path.to_owned()) } else { Err(bad("not a regular file")) };
     }
     if let Some(file) = NAMES.iter().map(|name| path.join(name)).find(|file| file.is_file()) {
         return Ok(file);
     }
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut ranks = entries.filter(|file| file.extension().is_some_and(|end| end == "tiktoken"));
-    match (ranks.next(), ranks.next()) {
-        (Some(file), None) => Ok(file),
-        _ => {
-            let names = NAMES.join(", ");
-            let detail = format!("the folder has none of {names}, and not one .tiktoken file");
-            Err(Error::config("bad_tokenizer", "counter", detail))
+    let files: Vec<PathBuf> = entries.filter(|file| file.is_file()).collect();
+    for ending in ENDINGS {
+        let mut found = files.iter().filter(|file| file.extension().is_some_and(|end| end == ending));
+        match (found.next(), found.next()) {
+            (Some(file), None) => return Ok(file.clone()),
+            (None, _) => {}
+            _ => return Err(bad(&format!("the folder has several .{ending} files: name one"))),
         }
     }
+    let (names, endings) = (NAMES.join(", "), ENDINGS.map(|end| format!(".{end}")).join(" or "));
+    Err(bad(&format!("the folder has none of {names}, and no {endings} file")))
 }
 
 /// What stands beside a vocabulary of ranks. Empty for other files.
@@ -113,10 +121,11 @@ impl Configuration {
             }
             let whole = [list.join("|"), list.concat()];
             let known: Vec<Pattern> = list.iter().chain(&whole).filter_map(|text| pattern_of(text)).collect();
-            if known.is_empty() || known.iter().any(|pattern| found.is_some_and(|other| other != *pattern)) {
-                return Err(unsupported(
-                    "a vocabulary of ranks with several split patterns, or an unknown one",
-                ));
+            if known.is_empty() {
+                return Err(unknown_pattern(&list.join(" then ")));
+            }
+            if known.iter().any(|pattern| found.is_some_and(|other| other != *pattern)) {
+                return Err(unsupported("a vocabulary of ranks beside code with several split patterns"));
             }
             found = known.first().copied();
         }
@@ -136,7 +145,7 @@ impl Configuration {
         for code in &self.code {
             draft.is_composed |= is_composed(code)?;
         }
-        let steps = Steps { pattern: Some(pattern), prefix: Prefix::Never, is_composed: draft.is_composed };
+        let steps = Steps { is_composed: draft.is_composed, ..Steps::of(Some(pattern)) };
         let added = Sets::new(config.added_tokens_decoder.into_values().collect(), steps)?;
         (draft.raw, draft.normalized) = (added.raw, added.normalized);
         Ok(draft)

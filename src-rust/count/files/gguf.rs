@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::added::AddedToken;
+use super::digits::Digits;
 use super::hf;
 use super::problem::{bad, unsupported};
 use super::sentencepiece::{self, BYTE, NORMAL, Piece, USER_DEFINED};
@@ -139,10 +140,14 @@ fn metadata(file: &[u8]) -> Option<(HashMap<&str, Value<'_>>, &[u8])> {
     Some((found, reader.rest))
 }
 
+/// Values of `tokenizer.ggml.pre` whose numbers are cut apart before the pattern.
+const CUT_DIGITS: [&str; 6] = ["command-r", "starcoder", "refact", "smollm", "codeshell", "exaone"];
+
 /// The split pattern of a value of `tokenizer.ggml.pre`, and whether a piece in the vocabulary is a token at once.
 fn pattern_of(name: &str) -> Option<(Pattern, bool)> {
     Some(match name {
         "gpt-2" | "phi-2" | "jina-es" | "jina-de" | "mpt" | "olmo" => (Pattern::Gpt2, false),
+        name if CUT_DIGITS.contains(&name) => (Pattern::Gpt2, false),
         "dbrx" | "smaug-bpe" | "glm4" | "chatglm-bpe" => (Pattern::Llama3, false),
         "llama-bpe" | "llama3" | "llama-v3" | "falcon3" => (Pattern::Llama3, true),
         "qwen2" | "deepseek-r1-qwen" | "megrez" | "stablelm2" => (Pattern::Qwen2, false),
@@ -225,6 +230,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Draft> {
                     known.ok_or_else(|| unsupported(&format!("the split pattern {name:?} of GGUF")))?
                 }
             };
+            let digits = if CUT_DIGITS.contains(&name) { Digits::Each } else { Digits::Joined };
             let merges: Vec<(&str, &str)> = texts("merges")?
                 .into_iter()
                 .map(|merge| merge.split_once(' ').ok_or_else(|| bad("a merge of other than two tokens")))
@@ -239,7 +245,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Draft> {
                     is_word: false,
                 }
             });
-            let steps = Steps { pattern, prefix: Prefix::Never, is_composed: false };
+            let steps = Steps { digits, ..Steps::of(pattern) };
             let entries: Vec<(&str, u32)> = tokens.iter().copied().zip(0..).collect();
             let byte_fallback = pattern.is_none();
             let model = hf::Bpe { entries: &entries, merges: &merges, ignore_merges, byte_fallback };

@@ -18,6 +18,12 @@ use super::vocabulary::{Draft, Proof, character_tokens, is_never_in_text};
 use crate::count::tables::file::LONGEST_TOKEN;
 use crate::error::Result;
 
+/// Most tokens that are read, twice as many as count: a vocabulary may have some that no text gives.
+const MOST_ENTRIES: usize = 1 << 19;
+
+/// Most merges that are read: four times those of the largest known vocabulary.
+const MOST_MERGES: usize = 1 << 21;
+
 /// The parts of the file that decide a count. Truncation, padding, post-processor and decoder do not.
 #[derive(Deserialize)]
 struct File<'a> {
@@ -131,7 +137,9 @@ impl<'de> Deserialize<'de> for Vocab<'de> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
                 let mut entries = Vec::new();
                 while let Some((Text(token), id)) = map.next_entry()? {
-                    entries.push((token, id));
+                    if entries.len() <= MOST_ENTRIES {
+                        entries.push((token, id));
+                    }
                 }
                 Ok(Vocab(entries))
             }
@@ -141,6 +149,31 @@ impl<'de> Deserialize<'de> for Vocab<'de> {
             }
         }
         deserializer.deserialize_any(Entries)
+    }
+}
+
+/// The merges of a model, as far as they are read.
+struct Merges<'a>(Vec<Merge<'a>>);
+
+impl<'de> Deserialize<'de> for Merges<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Merges<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of merges")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> std::result::Result<Self::Value, A::Error> {
+                let mut merges = Vec::new();
+                while let Some(merge) = seq.next_element()? {
+                    if merges.len() <= MOST_MERGES {
+                        merges.push(merge);
+                    }
+                }
+                Ok(Merges(merges))
+            }
+        }
+        deserializer.deserialize_seq(List)
     }
 }
 
@@ -158,7 +191,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Model<'a> {
                     match &*name.0 {
                         "type" => model.kind = map.next_value()?,
                         "vocab" => model.vocab = map.next_value::<Vocab<'de>>()?.0,
-                        "merges" => model.merges = map.next_value()?,
+                        "merges" => model.merges = map.next_value::<Merges<'de>>()?.0,
                         "byte_fallback" => model.byte_fallback = map.next_value()?,
                         "ignore_merges" => model.ignore_merges = map.next_value()?,
                         // Decide only what an unknown character becomes; every byte must be known here.
@@ -193,6 +226,12 @@ pub(crate) fn read(file: &[u8]) -> Result<Draft> {
         None if !model.merges.is_empty() => {}
         other => return Err(unsupported(&format!("a model of the type {}", other.unwrap_or("unknown")))),
     }
+    if model.vocab.len() > MOST_ENTRIES {
+        return Err(unsupported("a vocabulary of more than half a million tokens"));
+    }
+    if model.merges.len() > MOST_MERGES {
+        return Err(unsupported("a list of more than two million merges"));
+    }
     if let Some(name) = model.unsupported.first() {
         return Err(unsupported(&format!("the member {name:?} of the model")));
     }
@@ -217,6 +256,9 @@ pub(crate) struct Bpe<'a> {
     pub(crate) ignore_merges: bool,
     pub(crate) byte_fallback: bool,
 }
+
+/// The mark of a space.
+const MARK: char = '\u{2581}';
 
 /// Most bytes of a token's text: letters that stand for bytes have up to two.
 const MOST_LETTERS: usize = 2 * LONGEST_TOKEN;
@@ -275,7 +317,7 @@ pub(crate) fn build(
     let (tokens, proof, cuts) = match steps.pattern {
         Some(pattern) => {
             let (tokens, proof) = byte_tokens(&ids, &merged, &named, model.ignore_merges)?;
-            (tokens, proof, Cuts::Pattern(pattern))
+            (tokens, proof, Cuts::Pattern(pattern, steps.digits))
         }
         None if model.byte_fallback && !model.ignore_merges => {
             for byte in 0..=u8::MAX {
@@ -287,7 +329,8 @@ pub(crate) fn build(
             if model.merges.iter().any(|(left, right)| is_byte(left) || is_byte(right)) {
                 return Err(unsupported("merges of the tokens of bytes"));
             }
-            let tokens = merged.iter().map(|id| named(*id));
+            let is_formed = |token: &&str| !(steps.cuts_spaces && token.chars().skip(1).any(|c| c == MARK));
+            let tokens = merged.iter().map(|id| named(*id)).filter(is_formed);
             let base = ids.keys().copied().filter(|token| token.chars().nth(1).is_none());
             let (tokens, _, characters) = character_tokens(base, tokens)?;
             (tokens, Proof::Given, Cuts::Words(Box::new(characters)))
@@ -331,13 +374,17 @@ impl Sets {
             if in_normalized && steps.is_composed {
                 found.content = normalize::nfc(&found.content).into_owned();
             }
-            if in_normalized && steps.pattern.is_none() && !found.is_special {
+            if in_normalized && steps.pattern.is_none() {
                 // The text is searched with its spaces in place of the marks, without the prefix.
-                let is_prefixed = steps.prefix != Prefix::Never;
-                if is_prefixed {
+                if steps.prefix != Prefix::Never && !found.is_special {
                     return Err(unsupported("an added token in normalized text with a prefix"));
                 }
-                found.content = found.content.replace('\u{2581}', " ");
+                if steps.marks_late && found.content.contains([' ', MARK]) {
+                    return Err(unsupported(
+                        "an added token with a space that is searched before spaces are marked",
+                    ));
+                }
+                found.content = found.content.replace(MARK, " ");
             }
             if in_normalized { normalized.push(found) } else { raw.push(found) }
         }

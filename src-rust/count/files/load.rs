@@ -16,8 +16,8 @@ use super::vocabulary::{Draft, tables};
 use super::{cache, gguf, hf, sentencepiece, stamps, tekken, tiktoken};
 use crate::error::{Error, Result};
 
-/// Largest file that is read: five times that of the largest known vocabularies.
-const MOST_BYTES: u64 = 256 << 20;
+/// Largest file that is read: twice that of the largest known vocabularies.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Tokenizers by the hash of their file. They stay until the process ends.
 static LOADED: RwLock<Option<FxHashMap<u128, &'static Tokenizer>>> = RwLock::new(None);
@@ -27,15 +27,7 @@ static LOADED: RwLock<Option<FxHashMap<u128, &'static Tokenizer>>> = RwLock::new
 pub fn is_tokenizer_path(name: &str) -> bool {
     let is_named = |end: &str| name.ends_with(end);
     [".json", ".tiktoken", ".model", ".gguf"].into_iter().any(is_named)
-        || (name.contains(['/', '\\']) && (Path::new(name).is_dir() || is_gguf(Path::new(name))))
-}
-
-/// Whether a file begins as GGUF.
-fn is_gguf(path: &Path) -> bool {
-    let mut head = [0; gguf::MAGIC.len()];
-    path.is_file()
-        && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
-        && head == gguf::MAGIC
+        || (name.contains(['/', '\\']) && Path::new(name).exists())
 }
 
 /// The tokenizer of a file or of a model's folder.
@@ -69,7 +61,7 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
             let bytes = if is_large(&file)? {
                 gguf_metadata(&file)?
             } else {
-                std::fs::read(&file).map_err(unreadable)?
+                std::fs::read(&file).map_err(|error| unreadable(&file, &error))?
             };
             // The file may have changed since.
             let hash = configuration.hash(xxh3_128(&bytes));
@@ -82,17 +74,18 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
     Ok(loaded.get_or_insert_default().entry(hash).or_insert_with(|| Box::leak(Box::new(tokenizer))))
 }
 
-fn unreadable(_: std::io::Error) -> Error {
-    bad("the file cannot be read")
+/// The error for a file that the system does not give.
+pub(super) fn unreadable(file: &Path, error: &std::io::Error) -> Error {
+    bad(&format!("{} cannot be read: {}", file.display(), error.kind()))
 }
 
 /// Whether a file can only be one of a whole model, of which the metadata count.
 fn is_large(file: &Path) -> Result<bool> {
-    Ok(std::fs::metadata(file).map_err(unreadable)?.len() > MOST_BYTES)
+    Ok(std::fs::metadata(file).map_err(|error| unreadable(file, &error))?.len() > MOST_BYTES)
 }
 
 fn too_large() -> Error {
-    bad("the file has more than 256 MB, and is not the GGUF file of a model")
+    bad("the file has more than 64 MB, and is not the GGUF file of a model")
 }
 
 /// Bytes of a model's file that are read at first: enough for the metadata of most.
@@ -103,8 +96,9 @@ const FIRST_BYTES: u64 = 16 << 20;
 ///
 /// # Errors
 /// `bad_tokenizer` for another file, and for metadata that are damaged or more than [`MOST_BYTES`].
-fn gguf_metadata(file: &Path) -> Result<Vec<u8>> {
-    let mut file = File::open(file).map_err(unreadable)?;
+fn gguf_metadata(path: &Path) -> Result<Vec<u8>> {
+    let unreadable = |error| unreadable(path, &error);
+    let mut file = File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     let mut most = FIRST_BYTES;
     while most <= MOST_BYTES {
@@ -132,12 +126,13 @@ fn hash_of(path: &Path) -> Result<Hashed> {
         let metadata = gguf_metadata(path)?;
         return Ok((xxh3_128(&metadata), metadata.len()));
     }
+    let unreadable = |error| unreadable(path, &error);
     let file = File::open(path).map_err(unreadable)?;
     let (mut file, mut hash, mut size) = (file.take(MOST_BYTES + 1), Xxh3::new(), 0);
     let mut chunk = vec![0; CHUNK];
     loop {
         match file.read(&mut chunk) {
-            // A device has no size of its own.
+            // It has grown since.
             Ok(0) if size as u64 > MOST_BYTES => return Err(too_large()),
             Ok(0) => return Ok((hash.digest128(), size)),
             Ok(len) => {
@@ -160,15 +155,9 @@ pub fn check(bytes: &[u8]) -> Result<()> {
 
 /// Recognises a file by its content and reads it.
 fn draft(bytes: &[u8], configuration: &Configuration) -> Result<Draft> {
-    let text = bytes.trim_ascii_start();
-    if text.starts_with(b"{") {
-        // Tekken's configuration stands first; `tokenizer.json` has no member of that name.
-        let head = &text[..text.len().min(4096)];
-        return if memchr::memmem::find(head, b"\"default_vocab_size\"").is_some() {
-            tekken::read(bytes)
-        } else {
-            hf::read(bytes)
-        };
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.trim_ascii_start().starts_with(b"{") {
+        return if tekken::is_tekken(bytes) { tekken::read(bytes) } else { hf::read(bytes) };
     }
     if bytes.starts_with(gguf::MAGIC) {
         return gguf::read(bytes);

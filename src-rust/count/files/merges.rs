@@ -20,8 +20,8 @@ use crate::error::Result;
 /// The id of a token in its file.
 pub(crate) type Id = u32;
 
-/// Most steps of merging all tokens; real vocabularies take a hundredth.
-const MOST_STEPS: usize = 1 << 31;
+/// Most steps of merging all tokens, a second of work; real vocabularies take a tenth.
+const MOST_STEPS: usize = 1 << 28;
 
 /// The tokens that merging reaches, in the order of their last merges.
 ///

@@ -7,6 +7,7 @@ mod added;
 mod base64;
 mod cache;
 pub mod counter;
+mod digits;
 mod folder;
 mod gguf;
 mod hf;

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
+use super::digits::Digits;
 use super::problem::unsupported;
 use super::tokenizer::Prefix;
 use crate::count::pretokenize::Pattern;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The contractions that begin several patterns.
 const CONTRACTIONS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|";
@@ -62,9 +63,29 @@ const DEEPSEEK: [&str; 3] = [
 pub(crate) struct Steps {
     /// The split pattern of a byte-level model; `None` for a model on characters.
     pub(crate) pattern: Option<Pattern>,
+    /// Numbers that are cut apart before the pattern.
+    pub(crate) digits: Digits,
     pub(crate) prefix: Prefix,
     /// Whether the text is normalized to NFC.
     pub(crate) is_composed: bool,
+    /// Whether spaces get their marks only after the search for added tokens.
+    pub(crate) marks_late: bool,
+    /// Whether every space begins a piece, so that no token has one behind its first character.
+    pub(crate) cuts_spaces: bool,
+}
+
+impl Steps {
+    /// A pattern alone.
+    pub(crate) fn of(pattern: Option<Pattern>) -> Steps {
+        Steps {
+            pattern,
+            digits: Digits::Joined,
+            prefix: Prefix::Never,
+            is_composed: false,
+            marks_late: false,
+            cuts_spaces: false,
+        }
+    }
 }
 
 /// The items of a sequence, or the only one. An absent step has none.
@@ -91,13 +112,15 @@ fn text<'v>(step: &'v Value, path: &[&str]) -> &'v str {
     path.iter().try_fold(step, |value, name| value.get(*name)).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// What a split does with its matches, and whether its matches are the text between those of its pattern.
+fn behavior(step: &Value) -> (&str, bool) {
+    (text(step, &["behavior"]), flag(step, "invert", false))
+}
+
 /// Whether the matches of a split become pieces, and so does the text between them.
 fn is_isolating(step: &Value) -> bool {
     // "Removed" with "invert" drops the text between the matches: these patterns leave none.
-    matches!(
-        (text(step, &["behavior"]), flag(step, "invert", false)),
-        ("Isolated", false) | ("Removed", true)
-    )
+    matches!(behavior(step), ("Isolated", false) | ("Removed", true))
 }
 
 /// Reads the normalizer and the pre-tokenizer of a `tokenizer.json`.
@@ -108,12 +131,16 @@ pub(crate) fn steps(normalizer: &Value, pre_tokenizer: &Value) -> Result<Steps> 
     let (mut before, mut splits) = (Vec::new(), Vec::new());
     flat(normalizer, "normalizers", &mut before);
     flat(pre_tokenizer, "pretokenizers", &mut splits);
-    let mut steps = Steps { pattern: None, prefix: Prefix::Never, is_composed: false };
+    let mut steps = Steps::of(None);
     let mut marks_spaces = false;
     for step in before {
         match kind(step) {
             "NFC" if !marks_spaces => steps.is_composed = true,
-            "Prepend" if text(step, &["prepend"]) == "\u{2581}" && !marks_spaces => {
+            "Prepend"
+                if text(step, &["prepend"]) == "\u{2581}"
+                    && !marks_spaces
+                    && steps.prefix == Prefix::Never =>
+            {
                 steps.prefix = Prefix::Always
             }
             "Replace"
@@ -129,9 +156,17 @@ pub(crate) fn steps(normalizer: &Value, pre_tokenizer: &Value) -> Result<Steps> 
         && !marks_spaces
         && steps.prefix == Prefix::Never
     {
+        let splits = match splits.split_first() {
+            Some((first, others)) if kind(first) == "Digits" => {
+                let is_each = flag(first, "individual_digits", false);
+                steps.digits = if is_each { Digits::Each } else { Digits::Runs };
+                others
+            }
+            _ => splits,
+        };
         steps.pattern = Some(byte_level(last, splits)?);
         if flag(last, "add_prefix_space", true) {
-            if !splits.is_empty() {
+            if !splits.is_empty() || steps.digits != Digits::Joined {
                 return Err(unsupported("a prefix space after a split"));
             }
             steps.prefix = Prefix::UnlessSpace;
@@ -141,12 +176,20 @@ pub(crate) fn steps(normalizer: &Value, pre_tokenizer: &Value) -> Result<Steps> 
     for step in &splits {
         match kind(step) {
             // Never matches: the spaces are replaced.
-            "Split" if marks_spaces && text(step, &["pattern", "String"]) == " " => {}
-            "Metaspace" if text(step, &["replacement"]) == "\u{2581}" && !flag(step, "split", true) => {
+            "Split"
+                if marks_spaces
+                    && text(step, &["pattern", "String"]) == " "
+                    && behavior(step) != ("Removed", true) => {}
+            "Metaspace" if text(step, &["replacement"]) == "\u{2581}" => {
+                steps.marks_late = !marks_spaces;
+                steps.cuts_spaces |= flag(step, "split", true);
                 marks_spaces = true;
                 steps.prefix = match text(step, &["prepend_scheme"]) {
                     "never" => steps.prefix,
-                    "always" if steps.prefix == Prefix::Never => Prefix::UnlessSpace,
+                    "" if !flag(step, "add_prefix_space", true) => {
+                        return Err(unsupported("Metaspace without a prepend scheme"));
+                    }
+                    "" | "always" if steps.prefix == Prefix::Never => Prefix::UnlessSpace,
                     "first" if steps.prefix == Prefix::Never => Prefix::FirstUnlessSpace,
                     other => return Err(unsupported(&format!("the prepend scheme {other:?}"))),
                 };
@@ -178,7 +221,12 @@ fn byte_level(step: &Value, splits: &[&Value]) -> Result<Pattern> {
     match (&*regexes, own) {
         ([], true) => Ok(Pattern::Gpt2),
         ([regex], false) if splits.iter().all(|split| is_isolating(split)) => {
-            pattern_of(regex).ok_or_else(|| unsupported(&format!("the split pattern {}", shortened(regex))))
+            pattern_of(regex).ok_or_else(|| unknown_pattern(regex))
+        }
+        ([regex], false) if pattern_of(regex).is_some() => {
+            let (behavior, is_inverted) = splits.first().map_or(("", false), |split| behavior(split));
+            let inverted = if is_inverted { ", inverted" } else { "" };
+            Err(unsupported(&format!("the split behavior {behavior:?}{inverted}")))
         }
         (regexes, false)
             if regexes == DEEPSEEK && splits.iter().all(|split| text(split, &["behavior"]) == "Isolated") =>
@@ -186,15 +234,14 @@ fn byte_level(step: &Value, splits: &[&Value]) -> Result<Pattern> {
             Ok(Pattern::Deepseek)
         }
         ([], false) => Err(unsupported("a byte-level model without a split pattern")),
-        _ => Err(unsupported("this combination of split patterns")),
+        _ => Err(unknown_pattern(&regexes.join(" then "))),
     }
 }
 
-/// The beginning of a pattern, for an error.
-fn shortened(pattern: &str) -> String {
-    const MOST: usize = 60;
-    if pattern.chars().count() <= MOST {
-        return pattern.to_owned();
-    }
-    format!("{}…", pattern.chars().take(MOST).collect::<String>())
+/// The error for a pattern that the engine does not know. It names all of a pattern of the length of known ones.
+pub(crate) fn unknown_pattern(pattern: &str) -> Error {
+    const MOST: usize = 500;
+    let more = if pattern.chars().count() > MOST { "…" } else { "" };
+    let shown: String = pattern.chars().take(MOST).collect();
+    unsupported(&format!("the split pattern {shown}{more}"))
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::problem::{bad, unsupported};
-use super::steps::pattern_of;
+use super::problem::bad;
+use super::steps::{pattern_of, unknown_pattern};
 use super::vocabulary::Draft;
 use super::{base64, tiktoken};
 use crate::error::Result;
@@ -31,6 +31,19 @@ struct Token<'a> {
     token_bytes: Cow<'a, str>,
 }
 
+/// Whether a JSON file has the configuration of tekken, which usually stands first.
+pub(crate) fn is_tekken(file: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Head {
+        #[serde(rename = "config")]
+        _config: Config,
+    }
+    const USUAL: usize = 4096;
+    let name = memchr::memmem::Finder::new(b"\"default_vocab_size\"");
+    let has_name = |bytes: &[u8]| name.find(bytes).is_some();
+    has_name(&file[..file.len().min(USUAL)]) || has_name(file) && serde_json::from_slice::<Head>(file).is_ok()
+}
+
 /// Reads a `tekken.json`. The vocabulary has more tokens than the model: its size, less the special tokens, counts.
 ///
 /// # Errors
@@ -41,7 +54,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Draft> {
     let count = config.default_vocab_size.checked_sub(config.default_num_special_tokens);
     let count = count.filter(|count| (1..=file.vocab.len()).contains(count));
     let count = count.ok_or_else(|| bad("a vocabulary smaller than the configured one"))?;
-    let pattern = pattern_of(&config.pattern).ok_or_else(|| unsupported("this split pattern of tekken"))?;
+    let pattern = pattern_of(&config.pattern).ok_or_else(|| unknown_pattern(&config.pattern))?;
     let mut tokens = vec![Vec::new(); count];
     for token in file.vocab.iter().filter(|token| token.rank < count) {
         let bytes = base64::decode(token.token_bytes.as_bytes()).filter(|bytes| !bytes.is_empty());

@@ -2,6 +2,7 @@
 //! [`super::folder`].
 
 use super::base64;
+use super::digits::Digits;
 use super::problem::{bad, unsupported};
 use super::tokenizer::{Cuts, Prefix};
 use super::vocabulary::{Draft, Proof, is_never_in_text};
@@ -22,7 +23,7 @@ pub(crate) fn tokenizer(tokens: Vec<Vec<u8>>, pattern: Pattern) -> Result<Draft>
     Ok(Draft {
         tokens,
         proof: Proof::Given,
-        cuts: Cuts::Pattern(pattern),
+        cuts: Cuts::Pattern(pattern, Digits::Joined),
         is_composed: false,
         prefix: Prefix::Never,
         raw: Vec::new(),

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::added::AddedTokens;
+use super::digits::Digits;
 use super::normalize;
 use super::words::{Characters, Words};
 use crate::count::bpe::count::{self, Watch};
@@ -30,8 +31,8 @@ pub(crate) enum Prefix {
 
 /// How the text between added tokens is cut.
 pub(crate) enum Cuts {
-    /// By a split pattern.
-    Pattern(Pattern),
+    /// By a split pattern, after numbers.
+    Pattern(Pattern, Digits),
     /// Where no token can cross.
     Words(Box<Characters>),
 }
@@ -106,17 +107,18 @@ impl Tokenizer {
             Prefix::FirstUnlessSpace => is_first && !text.starts_with(' '),
         };
         let text = if has_prefix { Cow::Owned(format!(" {text}")) } else { Cow::Borrowed(text) };
-        let bytes = text.as_bytes();
         let engine = Engine::fastest();
-        let counted = match &self.cuts {
-            Cuts::Pattern(pattern) => count::count(&self.vocab, *pattern, engine, bytes, parts),
+        match &self.cuts {
+            Cuts::Pattern(pattern, digits) => digits.split(&text, |part| {
+                let counted = count::count(&self.vocab, *pattern, engine, part.as_bytes(), parts)?;
+                parts.add(part, counted)
+            }),
             Cuts::Words(characters) => {
-                count::count(&self.vocab, Words { vocab: &self.vocab, characters }, engine, bytes, parts)
+                let words = Words { vocab: &self.vocab, characters };
+                let counted = count::count(&self.vocab, words, engine, text.as_bytes(), parts)?;
+                parts.add(&text, counted)
             }
-        }?;
-        parts.count += counted;
-        parts.position += bytes.len();
-        Some(())
+        }
     }
 }
 
@@ -129,6 +131,12 @@ struct Parts<'a, W> {
 }
 
 impl<W: Watch> Parts<'_, W> {
+    fn add(&mut self, part: &str, tokens: usize) -> Option<()> {
+        self.count += tokens;
+        self.position += part.len();
+        Some(())
+    }
+
     fn add_token(&mut self) -> Option<()> {
         self.count += 1;
         self.position += 1;
