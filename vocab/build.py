@@ -48,8 +48,8 @@ QWEN_25 = """
 QWEN_3 = [*QWEN_25, "<tool_response>", "</tool_response>", "<think>", "</think>"]
 
 
-#: Tokens that GLM adds since 4.5, sorted by number. Which of them are special is known of GLM 4.7 Flash only, whose
-#: list is the same.
+#: Tokens that GLM adds since 4.5, sorted by number; GLM 4 has the first fourteen. Which of them are special is known of
+#: GLM 4.7 Flash only, whose list is the same.
 GLM_SPECIAL = """
 <|endoftext|> [MASK] [gMASK] [sMASK] <sop> <eop> <|system|> <|user|> <|assistant|> <|observation|> <|begin_of_image|>
 <|end_of_image|> <|begin_of_video|> <|end_of_video|> <|begin_of_audio|> <|end_of_audio|> <|begin_of_transcription|>
@@ -197,6 +197,19 @@ def of_mistral(name: str, file: str, sha256: str) -> Source:
     return Source(name, MISTRAL, f"mistral_common/data/{file}", sha256, "Apache-2.0")
 
 
+def of_glm(name: str, special: list[str], added: list[str]) -> Source:
+    """The ranks of GLM, which its models share, with the tokens that a model adds."""
+    return Source(
+        name,
+        "crate:splintr-vocab-glm==1.0.0",
+        "vocabs/glm4.tiktoken",
+        "5a493598071550244b2ee7f26118f3edec2150b9dfa967929a99052ac83fe716",
+        "MIT",
+        ranked(LLAMA_3_PATTERN, special, added, composes=False, is_reached=False),
+        change=RANKS,
+    )
+
+
 SOURCES = (
     of_qwen("qwen2.5.json", QWEN_25),
     of_qwen("qwen3.json", QWEN_3),
@@ -236,15 +249,8 @@ SOURCES = (
         "Apache-2.0",
         is_source=True,
     ),
-    Source(
-        "glm-4.5.json",
-        "crate:splintr-vocab-glm==1.0.0",
-        "vocabs/glm4.tiktoken",
-        "5a493598071550244b2ee7f26118f3edec2150b9dfa967929a99052ac83fe716",
-        "MIT",
-        ranked(LLAMA_3_PATTERN, GLM_SPECIAL, GLM_45, composes=False, is_reached=False),
-        change=RANKS,
-    ),
+    of_glm("glm-4.json", GLM_SPECIAL[:14], []),
+    of_glm("glm-4.5.json", GLM_SPECIAL, GLM_45),
 )
 
 
@@ -260,9 +266,11 @@ def downloaded(package: str, folder: Path, *, is_source: bool = False) -> Path:
 
 
 def unpacked(crate: str, folder: Path) -> Path:
-    """The folder of a crate, as cargo downloads and verifies it."""
+    """The folder of a crate, as cargo downloads and verifies it, once."""
     name, _, version = crate.partition("==")
     project, vendored = folder / name, folder / "crates"
+    if project.exists():
+        return vendored / f"{name}-{version}"
     (project / "src").mkdir(parents=True)
     (project / "src" / "lib.rs").touch()
     manifest = f'[package]\nname = "none"\nversion = "0.0.0"\n[dependencies]\n{name} = "={version}"\n'

@@ -45,6 +45,7 @@ MODELS = {
     "mistral-large-2411": "mistral-v7",
     "mixtral-8x7b": "mistral-v1",
     "gemma-4-31b-it": "gemma-4",
+    "THUDM/glm-4-9b-chat": "glm-4",
     "zai-org/GLM-4.5-Air": "glm-4.5",
     "z-ai/glm-4.6": "glm-4.5",
 }
@@ -159,7 +160,7 @@ def test_counts_are_those_of_the_reference(name: str) -> None:
     assert seen > cases("vocabulary_texts") // 2
 
 
-@pytest.mark.parametrize("name", ["qwen2.5", "qwen3", "glm-4.5"])
+@pytest.mark.parametrize("name", ["qwen2.5", "qwen3", "glm-4", "glm-4.5"])
 def test_packed_ranks_count_like_the_ranks(name: str) -> None:
     count = by_ranks(name)
     counter = fl.TokenCounter.for_model(name)
