@@ -167,6 +167,36 @@ pub fn lenient_ranges(
     }
 }
 
+/// Whether a JSON text holds more than `most` values, judged by the separators outside its strings. O(bytes), and stops at
+/// the value after `most`.
+#[must_use]
+pub fn holds_more_than(most: usize, json: &[u8]) -> bool {
+    let (mut values, mut at, mut before) = (1, 0, b' ');
+    while let Some(&byte) = json.get(at) {
+        at += 1;
+        if byte.is_ascii_whitespace() {
+            continue;
+        }
+        // The first value of a container; an empty one holds none.
+        let is_first = matches!(before, b'[' | b'{') && !matches!(byte, b']' | b'}');
+        values += usize::from(is_first || byte == b',');
+        if values > most {
+            return true;
+        }
+        before = byte;
+        while before == b'"' {
+            let rest = json.get(at..).unwrap_or_default();
+            let Some(found) = memchr::memchr2(b'"', b'\\', rest) else { return false };
+            let is_end = rest[found] == b'"';
+            at += found + if is_end { 1 } else { 2 };
+            if is_end {
+                break;
+            }
+        }
+    }
+    values > most
+}
+
 /// Ranges of consecutive JSON values in `bytes`, at most `most`, and position and code of the error that ended the scan,
 /// if any.
 #[must_use]
@@ -253,6 +283,17 @@ mod tests {
 
     fn problems(found: &Found) -> Vec<(u64, u64, &str)> {
         found.problems.iter().map(|p| (p.line, p.offset, p.code)).collect()
+    }
+
+    #[test]
+    fn values_are_counted_outside_strings() {
+        for (json, count) in
+            [("7", 1), ("[]", 1), ("[ { } , [\n] ]", 3), (r#"{"a,[{\\\",":1,"b":"[,{]","c":[1,"2\\"]}"#, 6)]
+        {
+            assert!(holds_more_than(count - 1, json.as_bytes()), "{json}");
+            assert!(!holds_more_than(count, json.as_bytes()), "{json}");
+        }
+        assert!(!holds_more_than(1, br#""[,"#));
     }
 
     #[test]

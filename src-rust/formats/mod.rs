@@ -17,19 +17,19 @@ pub mod jsonl;
 
 pub use context::RequestContext;
 pub use detect::detector::{Detector, Observed};
-pub use detect::{Certainty, Contradiction, Detected, Reason, detect, detect_at, is_storable, is_unit};
+pub use detect::{Certainty, Contradiction, Detected, Reason, detect, detect_at, is_unit};
 pub use format::Format;
 pub use messages::bedrock::is_cache_point;
 pub use messages::is_thinking_block;
 pub use messages::langchain::begins_as_langchain;
 pub use wrong_type::not_a_list;
 
-use self::detect::Candidates;
+use self::detect::{Candidates, has_form};
 use self::header::Envelope;
 use self::messages::simple_message::SimpleMessage;
 use self::parts::text_part;
 use self::wrong_type::not_an_object;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::meter::READINGS;
 use crate::node::{Kind, Node};
 use crate::transcript::{Build, Builder, Framing, Role, Transcript};
@@ -157,6 +157,22 @@ pub fn read_message<N: Node>(message: &N, format: Format, builder: &mut impl Bui
     let mut envelope = Envelope::sealed();
     envelope.open(message);
     read_enveloped(message, &envelope, format, builder)
+}
+
+/// Whether a store accepts a value as a message: it has the form of one, and is read without the messages beside it. If
+/// these must show its dialect, it is accepted.
+#[must_use]
+pub fn is_message<N: Node>(value: &N) -> bool {
+    if !has_form(value) {
+        return false;
+    }
+    let mut detector = Detector::new(is_unit(value).then_some(Format::Gent));
+    let read = detector.observe(0, value).and_then(|()| {
+        let format = detector.format();
+        read_message(value, format, &mut Builder::new(format.framing(), false))
+    });
+    // Depth and size have limits and errors of their own.
+    read.err().is_none_or(|error| error.kind != ErrorKind::Message || error.code == "ambiguous_format")
 }
 
 /// Reads a message whose envelope is open.

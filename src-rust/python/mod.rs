@@ -90,6 +90,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan::batch::plan_batch, module)?)?;
     module.add_function(wrap_pyfunction!(sessions::assemble_session, module)?)?;
     module.add_function(wrap_pyfunction!(sessions::classify, module)?)?;
+    module.add_function(wrap_pyfunction!(sessions::has_too_many_values, module)?)?;
     module.add_function(wrap_pyfunction!(sessions::is_message, module)?)?;
     module.add_function(wrap_pyfunction!(sessions::detect_format, module)?)?;
     module.add_function(wrap_pyfunction!(sessions::count_newlines, module)?)?;

@@ -6,13 +6,15 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use super::gate::{exception, guard};
 use super::node::PyNode;
 use crate::error::Result;
-use crate::formats::jsonl::{Found as FoundValues, MAX_LINE_BYTES, Scanner, document_ranges as ranges_of};
+use crate::formats::jsonl::{
+    Found as FoundValues, MAX_LINE_BYTES, Scanner, document_ranges as ranges_of, holds_more_than,
+};
 use crate::formats::record_kind::{RecordKind, classify as classify_record};
 use crate::formats::sessions::session::{Message, Overlay, Session, Thread, items};
 use crate::formats::sessions::{Agent, Recorded, recorded};
-use crate::formats::{Detected, Format, RequestContext, detect_at, is_storable, not_a_list};
+use crate::formats::{self, Detected, Format, RequestContext, detect_at, not_a_list};
 use crate::json::with_document;
-use crate::node::{Key, Kind, Node};
+use crate::node::{Key, Kind, MAX_VALUES, Node};
 
 /// Values of a stream with their line and offset, and problems with theirs.
 type Scanned<'py> = (Vec<(u64, u64, Bound<'py, PyBytes>)>, Vec<(u64, u64, &'static str)>);
@@ -78,6 +80,13 @@ pub(super) fn document_ranges(py: Python<'_>, document: &[u8]) -> Ranges {
     })
 }
 
+/// Whether a JSON text holds more values than are read of one. O(1) for a short text.
+#[pyfunction]
+pub(super) fn has_too_many_values(py: Python<'_>, json: &[u8]) -> bool {
+    let most = MAX_VALUES as usize;
+    json.len() > most && py.detach(|| holds_more_than(most, json))
+}
+
 /// The kind of a stored value, and the path of its messages if it is a conversation.
 #[pyfunction]
 pub(super) fn classify(
@@ -103,7 +112,7 @@ pub(super) fn classify(
 /// Whether a store accepts a value as a message.
 #[pyfunction]
 pub(super) fn is_message(py: Python<'_>, value: Bound<'_, PyAny>) -> PyResult<bool> {
-    guard(py, || Ok(is_storable(&PyNode::of(value))))
+    guard(py, || Ok(formats::is_message(&PyNode::of(value))))
 }
 
 fn names(path: &[Key]) -> Vec<&'static str> {

@@ -88,6 +88,19 @@ def test_memory_and_messages_are_bounded_whatever_share_of_the_lines_is_bad(
     assert len(told) < 20_000
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak memory of a process")
+@pytest.mark.parametrize("value", [b"{}", b"[]", b"7"], ids=["objects", "lists", "numbers"])
+def test_a_line_of_too_many_values_is_not_read(value: bytes, tmp_path: Path, least_mib: float) -> None:
+    """As Python objects they would take 30 times the line."""
+    source = tmp_path / "in.jsonl"
+    line = b"[" + (value + b",") * (1 << 23) + value + b"]\n"
+    source.write_bytes(line + GOOD)
+    peak, told = peak_mib(source, "count", tmp_path / "out")
+    assert peak - least_mib < MOST_MIB + 12 * len(line) / 2**20
+    assert "too_many_values" in told
+    assert len(told) < 20_000
+
+
 @pytest.mark.deep
 @pytest.mark.timeout(1_200)
 @pytest.mark.parametrize("command", ["count", "plan", "check", "trim"])

@@ -36,6 +36,7 @@ TEXTS = {
     "null": ("null", "not_an_object"),
     "no message": (json.dumps({"content": CANARY}), "not_a_message"),
     "a role that is no text": ('{"role":7}', "not_a_message"),
+    "content that is a number": (json.dumps({"role": "user", "content": 7, "note": CANARY}), "not_a_message"),
     "nested too deep": (DEEP, "nesting_too_deep"),
     "nested far too deep": ("[" * 100_000, "nesting_too_deep"),
 }

@@ -36,6 +36,12 @@ NO_MESSAGES = {
     "a type that is a list": {"type": ["message"], "content": CANARY},
     "a set": {"role", "user"},
     "an object": object(),
+    "content that is a number": {"role": "user", "content": 7, "note": CANARY},
+    "content that is bytes": {"role": "user", "content": CANARY.encode()},
+    "parts that are a number": {"role": "user", "parts": 7, "note": CANARY},
+    "LangChain's content that is a number": {"type": "human", "data": {"content": 7, "note": CANARY}},
+    "an envelope without a role": {"type": "message", "data": {"content": CANARY}},
+    "an iteration of no messages": {"messages": [None, CANARY], "origin": "x"},
 }
 
 MESSAGES = {
@@ -47,6 +53,8 @@ MESSAGES = {
     "Gemini with a null role": {"role": None, "parts": [{"text": "hi"}]},
     "an iteration": {"messages": [], "origin": "x"},
     "a mapping": types.MappingProxyType({"role": "user", "content": "hi"}),
+    "parts of no kind": {"role": "user", "content": [7, None, {"type": "new"}, "hi"]},
+    "parts of two dialects": {"role": "user", "content": [{"type": "input_text"}, {"type": "tool_use"}], "parts": []},
 }
 
 KINDS = ["memory", "jsonl", *DATABASES]
@@ -143,7 +151,12 @@ def test_entries_and_folds_of_a_file_are_checked_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [value for value in NO_MESSAGES.values() if isinstance(value, (dict, list, str, int))]
+    "given",
+    [
+        value
+        for name, value in NO_MESSAGES.items()
+        if isinstance(value, (dict, list, str, int)) and name != "content that is bytes"
+    ],
 )
 def test_a_stored_entry_that_is_no_message_is_left_out_and_named(tmp_path: Path, given: Any) -> None:
     """Written by another program, or damaged; the store and `read` agree."""

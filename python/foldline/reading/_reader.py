@@ -90,6 +90,9 @@ class FileReader:
 
     def in_value(self, line: int, offset: int, text: bytes) -> Iterator[StoredTranscript]:
         """The transcripts in one JSON value, except those complete only at the end of the file."""
+        if _core.has_too_many_values(text):
+            self.problem("too_many_values", line, offset)
+            return
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):

@@ -70,7 +70,7 @@ def checked_messages(messages: object, path: str = "message") -> list[dict[str, 
     for index, message in enumerate(messages):
         copied = dict(message) if isinstance(message, Mapping) else None
         if copied is None or not _core.is_message(copied):
-            detail = "must be a mapping with a role, a type or parts"
+            detail = "must be a mapping with a role, a type or parts, and with content that is text, a list, an object or null"
             raise StoreError(detail, code="not_a_message", path=path, index=index)
         held.append(copied)
     return held

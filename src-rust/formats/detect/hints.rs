@@ -202,9 +202,9 @@ pub(in crate::formats) fn messages_of<N: Node>(unit: &N) -> Option<(Key, N)> {
     [Key::MESSAGES, Key::MESSAGES_GO].into_iter().find_map(|key| Some((key, unit.get(key)?)))
 }
 
-/// Whether a store accepts a value as a message: an object that names a role or a type, or has parts, or the messages of
-/// an iteration. A role must be text; null counts as none.
-pub fn is_storable<N: Node>(value: &N) -> bool {
+/// Whether a value has the form of a message: an object that names a role or a type, or has parts, or the messages of an
+/// iteration. A role must be text; null counts as none.
+pub fn has_form<N: Node>(value: &N) -> bool {
     if value.kind() != Kind::Object {
         return false;
     }

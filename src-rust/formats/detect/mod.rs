@@ -16,7 +16,7 @@ mod reason;
 use self::format_set::{ANY, COHERE, FormatSet, MISTRAL, NONE};
 pub(super) use self::hints::messages_of;
 use self::hints::{Clue, Hints, by_role, hints_of};
-pub use self::hints::{is_storable, is_unit};
+pub use self::hints::{has_form, is_unit};
 pub use self::reason::Reason;
 use super::Format;
 use super::header::{Envelope, RoleName};
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn only_messages_are_storable() {
-        let storable = |json: &str| with_document(json.as_bytes(), |node| is_storable(&node)).unwrap();
+        let storable = |json: &str| with_document(json.as_bytes(), |node| has_form(&node)).unwrap();
         for json in [
             r#"{"role":"user","content":"a"}"#,
             r#"{"role":"of another program"}"#,

@@ -9,7 +9,7 @@ use super::session::{
     Branch, Message, Overlay, Session, Thread, each_entry, has_text, may_hold_text, object_of,
 };
 use crate::error::Result;
-use crate::formats::is_storable;
+use crate::formats::is_message;
 use crate::node::{Key, Kind, Node};
 
 /// Types that only entries of pi sessions have.
@@ -126,7 +126,7 @@ fn read<N: Node>(tree_entry: &TreeEntry<N>, session: &mut Session<N>) -> Result<
     let entry = &tree_entry.node;
     let given = |key: Key| entry.get(key).map(Overlay::Given);
     match entry.text_of(Key::TYPE).as_deref() {
-        Some("message") => match object_of(entry, Key::MESSAGE).filter(is_storable) {
+        Some("message") => match object_of(entry, Key::MESSAGE).filter(is_message) {
             Some(message) => return Ok(EntryBody::Message(Overlay::Given(message))),
             None => session.problems.push((tree_entry.entry, "entry_without_message")),
         },
