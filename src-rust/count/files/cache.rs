@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::added::{AddedToken, AddedTokens};
-use super::digits::Digits;
 use super::tokenizer::{Cuts, Prefix, Tokenizer};
 use super::vocabulary::{Compiled, next_number};
 use super::words::Characters;
 use crate::count::pretokenize::Pattern;
+use crate::count::pretokenize::digits::Digits;
 use crate::count::tables::file::Layout;
 use crate::count::tables::vocab::{LINE, Lines, Vocab};
 

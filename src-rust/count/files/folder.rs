@@ -12,8 +12,7 @@ use serde::Deserialize;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::hf::{Added, Sets};
-use super::load::unreadable;
-use super::problem::{bad, unsupported};
+use super::problem::{bad, unreadable, unsupported};
 use super::steps::{Steps, pattern_of, unknown_pattern};
 use super::tiktoken;
 use super::vocabulary::Draft;

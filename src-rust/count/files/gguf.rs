@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::added::AddedToken;
-use super::digits::Digits;
 use super::hf;
 use super::problem::{bad, unsupported};
 use super::sentencepiece::{self, BYTE, NORMAL, Piece, USER_DEFINED};
@@ -11,6 +10,7 @@ use super::steps::Steps;
 use super::tokenizer::Prefix;
 use super::vocabulary::Draft;
 use crate::count::pretokenize::Pattern;
+use crate::count::pretokenize::digits::Digits;
 use crate::error::Result;
 
 /// The first bytes of a file.

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::folder::{self, Configuration};
-use super::problem::bad;
+use super::problem::{bad, unreadable};
 use super::stamps::Hashed;
 use super::tokenizer::Tokenizer;
 use super::vocabulary::{Draft, tables};
@@ -72,11 +72,6 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
     };
     let mut loaded = LOADED.write().unwrap_or_else(PoisonError::into_inner);
     Ok(loaded.get_or_insert_default().entry(hash).or_insert_with(|| Box::leak(Box::new(tokenizer))))
-}
-
-/// The error for a file that the system does not give.
-pub(super) fn unreadable(file: &Path, error: &std::io::Error) -> Error {
-    bad(&format!("{} cannot be read: {}", file.display(), error.kind()))
 }
 
 /// Whether a file can only be one of a whole model, of which the metadata count.

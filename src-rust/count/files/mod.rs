@@ -7,7 +7,6 @@ mod added;
 mod base64;
 mod cache;
 pub mod counter;
-mod digits;
 mod folder;
 mod gguf;
 mod hf;

@@ -1,5 +1,7 @@
 //! The errors of tokenizer files.
 
+use std::path::Path;
+
 use crate::error::Error;
 
 /// The error for a file whose tokenizer is understood by its own package, but not by the engine. `what` names the part.
@@ -14,4 +16,9 @@ pub(crate) fn unsupported(what: &str) -> Error {
 /// The error for a file that is not a tokenizer, or is damaged. `what` says what is wrong.
 pub(crate) fn bad(what: &str) -> Error {
     Error::config("bad_tokenizer", "counter", what)
+}
+
+/// The error for a file that the system does not give.
+pub(crate) fn unreadable(file: &Path, error: &std::io::Error) -> Error {
+    bad(&format!("{} cannot be read: {}", file.display(), error.kind()))
 }

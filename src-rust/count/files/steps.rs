@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::digits::Digits;
 use super::problem::unsupported;
 use super::tokenizer::Prefix;
 use crate::count::pretokenize::Pattern;
+use crate::count::pretokenize::digits::Digits;
 use crate::error::{Error, Result};
 
 /// The contractions that begin several patterns.

@@ -2,11 +2,11 @@
 //! [`super::folder`].
 
 use super::base64;
-use super::digits::Digits;
 use super::problem::{bad, unsupported};
 use super::tokenizer::{Cuts, Prefix};
 use super::vocabulary::{Draft, Proof, is_never_in_text};
 use crate::count::pretokenize::Pattern;
+use crate::count::pretokenize::digits::Digits;
 use crate::error::Result;
 
 /// A tokenizer of ranked bytes with a pattern, as tiktoken defines it: without normalization and added tokens.

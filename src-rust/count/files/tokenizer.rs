@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::added::AddedTokens;
-use super::digits::Digits;
 use super::normalize;
 use super::words::{Characters, Words};
 use crate::count::bpe::count::{self, Watch};
+use crate::count::pretokenize::digits::Digits;
 use crate::count::pretokenize::{Pattern, Progress};
 use crate::count::simd::dispatch::Engine;
 use crate::count::tables::vocab::Vocab;

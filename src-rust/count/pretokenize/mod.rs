@@ -14,6 +14,7 @@
 
 pub(crate) mod boundaries;
 pub(crate) mod classify;
+pub(crate) mod digits;
 pub(crate) mod unicode;
 
 use self::unicode::{

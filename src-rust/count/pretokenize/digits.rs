@@ -1,6 +1,6 @@
 //! Numbers that are cut apart before the split pattern sees the text: `Digits` of the package `tokenizers`.
 
-use crate::count::pretokenize::unicode::{NUMBER, class_at};
+use super::unicode::{NUMBER, class_at};
 
 /// What is cut apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
