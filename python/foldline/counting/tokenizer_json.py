@@ -61,9 +61,9 @@ def load_counter(path: str) -> Callable[[str], int]:
         detail = "engine=\"hf\" needs the package tokenizers: pip install 'foldline[hf]'"
         raise ConfigError(detail, code="missing_extra", path="counter") from None
     # A model's folder has the file under this name.
-    file = os.path.join(path, "tokenizer.json") if os.path.isdir(path) else path
+    file = Path(path, "tokenizer.json") if Path(path).is_dir() else path
     try:
-        tokenizer = Tokenizer.from_file(file)
+        tokenizer = Tokenizer.from_file(os.fspath(file))
     except Exception:  # noqa: BLE001 - the package raises bare exceptions that quote the file
         detail = "the file cannot be read as a tokenizer.json"
         raise ConfigError(detail, code="bad_tokenizer", path="counter") from None

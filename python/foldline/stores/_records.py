@@ -62,7 +62,8 @@ def checked_messages(messages: object, path: str = "message") -> list[dict[str, 
     """Shallow copies of the messages that a store is given, once all of them are messages.
 
     Raises:
-        StoreError: One is not a message (``not_a_message``); ``index`` says which.
+        StoreError: One is not a message (``not_a_message``); ``index`` says which. One cannot be read since JSON cannot
+            represent it (``not_json``).
     """
     if not isinstance(messages, Iterable):
         raise StoreError("must be a list of messages", code="not_a_message", path="messages")
@@ -70,7 +71,8 @@ def checked_messages(messages: object, path: str = "message") -> list[dict[str, 
     for index, message in enumerate(messages):
         copied = dict(message) if isinstance(message, Mapping) else None
         if copied is None or not _core.is_message(copied):
-            detail = "must be a mapping with a role, a type or parts, and with content that is text, a list, an object or null"
+            plain(copied)  # what JSON cannot represent has a code of its own
+            detail = "must be a mapping with a role, a type or parts, whose content can be read"
             raise StoreError(detail, code="not_a_message", path=path, index=index)
         held.append(copied)
     return held
