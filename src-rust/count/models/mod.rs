@@ -8,6 +8,7 @@ mod counter;
 mod name;
 mod open_names;
 mod open_table;
+mod source;
 mod table;
 mod vocabularies;
 
@@ -16,8 +17,9 @@ pub use counter::ModelCounter;
 use std::borrow::Cow;
 use std::sync::{PoisonError, RwLock};
 
+pub use self::source::{Source, encoding_of};
 use self::vocabularies::Vocabulary;
-pub use self::vocabularies::use_package;
+pub use self::vocabularies::{Place, use_package};
 use super::bpe::encoding::Encoding;
 use super::claude::Generation;
 use super::files::load::is_tokenizer_path;
@@ -62,14 +64,6 @@ impl Model {
     #[must_use]
     pub fn uses_file(&self) -> bool {
         self.family == Family::Gemini || Vocabulary::get(&self.encoding).is_some()
-    }
-
-    /// What is missing to count its texts, and where it is looked for; `None` if nothing is. `name` is its name as
-    /// given.
-    #[must_use]
-    pub fn missing(&self, name: &str) -> Option<String> {
-        let vocabulary = Vocabulary::get(&self.encoding)?;
-        vocabulary.find(name).is_err().then(|| vocabulary.advice())
     }
 }
 
@@ -121,11 +115,16 @@ pub fn family_of(encoding: &str) -> Result<Family> {
         let known = open_table::MODELS.iter().find(|model| model.encoding == encoding);
         return Ok(known.map_or(Family::Open, |model| model.family));
     }
-    if is_tokenizer_path(encoding) {
+    if is_path(encoding) {
         return Ok(Family::Open);
     }
     let known = Encoding::names().join(", ");
     Err(Error::config("unknown_encoding", "encoding", format!("not one of {known}")))
+}
+
+/// Whether a model's encoding is the path of a tokenizer file or a model's folder.
+fn is_path(encoding: &str) -> bool {
+    is_tokenizer_path(encoding) || std::path::Path::new(encoding).is_absolute()
 }
 
 /// Registers a model, or replaces a registered one with the same name. It covers dated and suffixed names, like the
