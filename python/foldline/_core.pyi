@@ -79,6 +79,8 @@ __all__ = [
     "model_missing",
     "model_of_encoding",
     "model_register",
+    "model_source",
+    "model_sources",
     "model_unregister",
     "not_a_list",
     "outline",
@@ -660,6 +662,8 @@ def model_lookup(model: str) -> dict[str, Any] | None: ...
 def model_all() -> list[dict[str, Any]]: ...
 def model_of_encoding(encoding: str) -> tuple[str, CountKind, float | None]: ...
 def model_missing(model: str) -> str | None: ...
+def model_source(model: str) -> dict[str, Any]: ...
+def model_sources() -> list[dict[str, Any]]: ...
 def model_register(
     name: str,
     *,
@@ -667,6 +671,7 @@ def model_register(
     provider: str | None,
     family: str | None,
     encoding: str | None,
+    tokenizer: str | None,
     context_window: int | None,
     max_output_tokens: int | None,
     checked: str,

@@ -85,6 +85,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::model_missing, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_of_encoding, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_register, module)?)?;
+    module.add_function(wrap_pyfunction!(models::model_source, module)?)?;
+    module.add_function(wrap_pyfunction!(models::model_sources, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_unregister, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(plan::batch::plan_batch, module)?)?;

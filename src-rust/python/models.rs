@@ -1,6 +1,6 @@
 //! The model table: looking up, registering.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -8,8 +8,9 @@ use pyo3::types::PyDict;
 
 use super::gate::exception;
 use super::node::Text;
+use crate::count::files::load::is_tokenizer_path;
 use crate::count::framing::{Accuracy, Family};
-use crate::count::models::{self, Model};
+use crate::count::models::{self, Model, Source};
 use crate::error::Error;
 
 /// Looks for the package foldline-vocab, once in a process.
@@ -28,7 +29,9 @@ pub(super) fn find_vocabularies(py: Python<'_>) -> PyResult<()> {
 
 /// The error for an unknown model.
 pub(super) fn unknown_model(py: Python<'_>) -> PyErr {
-    unknown_model_with(py, "unknown model; name an encoding, or register the model")
+    let detail = "unknown model; TokenCounter(path) counts with its tokenizer file, models.register(name, \
+                  tokenizer=path) makes it known; an encoding can be named instead";
+    unknown_model_with(py, detail)
 }
 
 /// The same with another detail.
@@ -43,11 +46,41 @@ pub(super) fn model_lookup<'py>(py: Python<'py>, model: Text) -> PyResult<Option
     models::lookup(&model.0).map(|model| fields(py, &model)).transpose()
 }
 
-/// The tokenizer file that is missing to count with a model; None if nothing is.
+/// What is missing to count with a model, or wrong with its tokenizer file; None if nothing is.
 #[pyfunction]
 pub(super) fn model_missing(py: Python<'_>, model: Text) -> PyResult<Option<String>> {
     find_vocabularies(py)?;
-    models::lookup(&model.0).ok_or_else(|| unknown_model(py)).map(|known| known.missing(&model.0))
+    let known = models::lookup(&model.0).ok_or_else(|| unknown_model(py))?;
+    Ok(py.detach(|| known.missing(&model.0)))
+}
+
+/// What counts a model's texts, as a dict.
+#[pyfunction]
+pub(super) fn model_source<'py>(py: Python<'py>, model: Text) -> PyResult<Bound<'py, PyDict>> {
+    find_vocabularies(py)?;
+    let known = models::lookup(&model.0).ok_or_else(|| unknown_model(py))?;
+    source_fields(py, &known, &model.0)
+}
+
+/// The same for each of [`model_all`].
+#[pyfunction]
+pub(super) fn model_sources(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    find_vocabularies(py)?;
+    models::all().iter().map(|model| source_fields(py, model, &model.name)).collect()
+}
+
+fn source_fields<'py>(py: Python<'py>, model: &Model, name: &str) -> PyResult<Bound<'py, PyDict>> {
+    let source = Source::of(model, name).ok();
+    let encoding = source.as_ref().map_or(&model.encoding, |source| &source.encoding);
+    let fields = PyDict::new(py);
+    fields.set_item("place", source.as_ref().map(|source| source.place.name()))?;
+    fields.set_item(
+        "file",
+        source.as_ref().and_then(|source| source.file.as_deref()).map(Path::to_string_lossy),
+    )?;
+    fields.set_item("encoding", encoding.as_ref())?;
+    fields.set_item("family", source.as_ref().map_or(model.family, |source| source.family).name())?;
+    Ok(fields)
 }
 
 /// All known models, as dicts of their fields.
@@ -58,7 +91,9 @@ pub(super) fn model_all(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 
 /// Registers a model. Omitted fields are taken from the model `like`, if given.
 #[pyfunction]
-#[pyo3(signature = (name, *, like, provider, family, encoding, context_window, max_output_tokens, checked))]
+#[pyo3(signature = (
+    name, *, like, provider, family, encoding, tokenizer, context_window, max_output_tokens, checked
+))]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn model_register(
     py: Python<'_>,
@@ -67,6 +102,7 @@ pub(super) fn model_register(
     provider: Option<Text>,
     family: Option<Text>,
     encoding: Option<Text>,
+    tokenizer: Option<Text>,
     context_window: Option<u32>,
     max_output_tokens: Option<u32>,
     checked: Text,
@@ -83,16 +119,18 @@ pub(super) fn model_register(
         })?),
         (None, _) => None,
     };
-    let own = encoding.as_ref().map(|Text(encoding)| models::family_of(encoding)).transpose();
+    let (encoding, tokenizer) = (encoding.map(|Text(name)| name), tokenizer.map(|Text(path)| path));
+    let path = tokenizer.or_else(|| encoding.clone().filter(|name| is_tokenizer_path(name)));
+    let path = path.map(|path| models::encoding_of(Path::new(&path))).transpose();
+    let encoding = path.map_err(|error| exception(py, error))?.or(encoding);
+    let own = encoding.as_deref().map(models::family_of).transpose();
     let own = own.map_err(|error| exception(py, error))?;
     // An encoding of OpenAI has the framing of any of its models.
     let of_base = base
         .as_ref()
         .map(|base| base.family)
         .filter(|family| own.is_none() || (own == Some(Family::Plain) && family.text().1 == Accuracy::EXACT));
-    let encoding = encoding
-        .map(|Text(encoding)| encoding.into())
-        .or_else(|| base.as_ref().map(|base| base.encoding.clone()));
+    let encoding = encoding.map(Into::into).or_else(|| base.as_ref().map(|base| base.encoding.clone()));
     let Some(encoding) = encoding else {
         let detail = "give an encoding, or a known model as `like`";
         return Err(exception(py, Error::config("missing_encoding", "encoding", detail)));

@@ -37,7 +37,7 @@ def test_a_missing_file_is_named_with_the_places_where_it_is_looked_for(name: st
     with pytest.raises(ConfigError) as caught:
         fl.TokenCounter.for_model(name)
     assert (caught.value.code, caught.value.path) == ("missing_tokenizer", "model")
-    for part in ("tokenizer.json of ", "FOLDLINE_TOKENIZERS", "HF_HOME", "TokenCounter(path)"):
+    for part in ("tokenizer.json, tekken.json, ", "FOLDLINE_TOKENIZERS", "HF_HOME", "TokenCounter(path)"):
         assert part in str(caught.value)
     assert fl.models.missing(name) == caught.value.detail
 

@@ -14,29 +14,28 @@ from foldline.errors import UnknownModelError
 
 __all__ = ["models_command"]
 
-_COLUMNS = ("name", "provider", "family", "encoding", "kind", "context_window", "checked")
+_COLUMNS = ("name", "provider", "family", "encoding", "kind", "source", "context_window", "checked")
 
 
 @click.command("models")
 @click.argument("name", required=False)
 @json_option
 def models_command(name: str | None, *, as_json: bool) -> int:
-    """List the known models, or explain how the model NAME is counted.
+    """List the known models, or explain how the model NAME is counted, by which file, and what is missing.
 
     NAME is written as providers, gateways and local servers write it: gpt-5, qwen3:32b, meta-llama/Llama-3.3-70B.
     """
     if name is None:
         table = Table([Column(key) for key in _COLUMNS], as_json=as_json)
-        for model in models.known():
-            table.add(asdict(model))
+        for model, source in zip(models.known(), models.sources(), strict=True):
+            table.add(_record(model, source))
         table.close()
         return 0
     try:
-        found = models.lookup(name)
-    except UnknownModelError:
-        raise click.BadParameter("not a known model; foldline models lists them", param_hint="NAME") from None
-    missing = models.missing(name)
-    record: dict[str, Any] = {"given": name, **asdict(found), "missing": missing}
+        source, missing, found = models.source(name), models.missing(name), models.lookup(name)
+    except UnknownModelError as error:
+        raise click.BadParameter(f"{error.detail}; foldline models lists the known ones", param_hint="NAME") from None
+    record = {"given": name, **_record(found, source), "missing": missing}
     if as_json:
         write_json(record)
     else:
@@ -44,3 +43,9 @@ def models_command(name: str | None, *, as_json: bool) -> int:
             if value is not None:
                 click.echo(f"{key}: {value}")
     return 0 if missing is None else 1
+
+
+def _record(model: models.Model, source: models.Source) -> dict[str, Any]:
+    """A model as it is counted on this machine."""
+    where = {"source": source.place or "missing", "file": source.file}
+    return {**asdict(model), "encoding": source.encoding, "family": source.family, **where}

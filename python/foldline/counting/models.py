@@ -25,12 +25,26 @@ from foldline._core import (
     model_missing,
     model_of_encoding,
     model_register,
+    model_source,
+    model_sources,
     model_unregister,
 )
 from foldline.errors import ConfigError, UnknownModelError
 from foldline.typing import CountKind
 
-__all__ = ["LONG_CONTEXT_BETA", "Model", "context_limit", "known", "lookup", "missing", "register", "unregister"]
+__all__ = [
+    "LONG_CONTEXT_BETA",
+    "Model",
+    "Source",
+    "context_limit",
+    "known",
+    "lookup",
+    "missing",
+    "register",
+    "source",
+    "sources",
+    "unregister",
+]
 
 #: Prefix of the beta flag that widens the window of Sonnet models to a million tokens (Anthropic, 2025-08).
 LONG_CONTEXT_BETA = "context-1m-"
@@ -68,6 +82,25 @@ class Model:
     kind: CountKind
     error_bound: float | None
     checked: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What counts a model's texts on this machine.
+
+    Attributes:
+        place: Where it comes from: ``built in``; ``FOLDLINE_TOKENIZERS``, ``foldline-vocab`` or ``Hugging Face cache``
+            for the vocabulary of an open model; ``path`` for a registered file. None if the file is missing.
+        file: The tokenizer file, or a registered folder.
+        encoding: The encoding, the vocabulary, or the path. That of a Gemini model is a vocabulary of Gemma, where one
+            is found.
+        family: The family of models whose framing is counted.
+    """
+
+    place: str | None
+    file: str | None
+    encoding: str
+    family: str
 
 
 def lookup(model: str, *, encoding: str | None = None, context_window: int | None = None) -> Model:
@@ -156,27 +189,27 @@ def register(
         family: A family of `Model.family`. Default: that of ``like`` or of the encoding; of a tokenizer file ``open``.
             With an encoding of OpenAI alone, the dialect of the messages decides.
         encoding: Encoding or vocabulary used for counting; required without ``like`` and ``tokenizer``.
-        tokenizer: A tokenizer file or a model's folder, instead of an encoding. It is read at the first count.
+        tokenizer: A tokenizer file or a model's folder, instead of an encoding. It must exist, is read at the first
+            count, and may be relative to the current folder: the absolute path is kept.
         context_window: Tokens of input and output together.
         max_output_tokens: Most tokens of output.
         checked: Date of the check. Default: today.
 
     Raises:
         ConfigError: An unknown encoding or family, an empty name, none of ``encoding``, ``tokenizer`` and ``like`` or
-            both of the first, a path that is neither a tokenizer file nor a folder, a window or
-            output that is not a whole number from 1 to 2^32.
+            both of the first, a tokenizer file that does not exist or a folder without one, a window or output that is
+            not a whole number from 1 to 2^32.
         UnknownModelError: ``like`` is unknown.
     """
-    if tokenizer is not None:
-        if encoding is not None:
-            raise ConfigError("give an encoding or a tokenizer, not both", code="two_encodings", path="tokenizer")
-        encoding = os.fspath(tokenizer)
+    if tokenizer is not None and encoding is not None:
+        raise ConfigError("give an encoding or a tokenizer, not both", code="two_encodings", path="tokenizer")
     model_register(
         name,
         like=like,
         provider=provider,
         family=family,
         encoding=encoding,
+        tokenizer=None if tokenizer is None else os.fspath(tokenizer),
         context_window=_tokens(context_window, "context_window"),
         max_output_tokens=_tokens(max_output_tokens, "max_output_tokens"),
         checked=checked or _today(),
@@ -189,12 +222,33 @@ def unregister(name: str) -> bool:
 
 
 def missing(model: str) -> str | None:
-    """The tokenizer file that is missing to count with a model, and where it is looked for; None if nothing is.
+    """What prevents counting with a model; None if nothing does.
+
+    It names the tokenizer file that is missing and where it is looked for, or the file that was found and what is wrong
+    with it. The file is read, as counting does.
 
     Raises:
         UnknownModelError: The model is unknown.
     """
     return model_missing(model)
+
+
+def source(model: str) -> Source:
+    """What counts a model's texts, and where it is found. The file is not read: see `missing`.
+
+    Raises:
+        UnknownModelError: The model is unknown.
+
+    Examples:
+        >>> source("gpt-5")
+        Source(place='built in', file=None, encoding='o200k_base', family='gpt-5')
+    """
+    return Source(**model_source(model))
+
+
+def sources() -> list[Source]:
+    """The source of each of `known`."""
+    return [Source(**fields) for fields in model_sources()]
 
 
 def known() -> list[Model]:

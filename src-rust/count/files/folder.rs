@@ -20,10 +20,11 @@ use crate::count::pretokenize::Pattern;
 use crate::error::Result;
 
 /// Names of the files in a model's folder, in the order in which they are looked for. `tiktoken.model` is Kimi's.
-const NAMES: [&str; 4] = ["tokenizer.json", "tekken.json", "tokenizer.model", "tiktoken.model"];
+pub(in crate::count) const NAMES: [&str; 4] =
+    ["tokenizer.json", "tekken.json", "tokenizer.model", "tiktoken.model"];
 
 /// Endings of one file that a folder may have instead, in order.
-const ENDINGS: [&str; 2] = ["tiktoken", "gguf"];
+pub(in crate::count) const ENDINGS: [&str; 2] = ["tiktoken", "gguf"];
 
 /// Most bytes that are read of a file of configuration, and most such files.
 const MOST_BYTES: u64 = 4 << 20;
@@ -36,7 +37,7 @@ const MOST_HEAD_BYTES: u64 = 4096;
 ///
 /// # Errors
 /// `bad_tokenizer` for a folder that has none, or several of one ending, and for what is neither folder nor file.
-pub(super) fn file_of(path: &Path) -> Result<PathBuf> {
+pub(in crate::count) fn file_of(path: &Path) -> Result<PathBuf> {
     let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if !metadata.is_dir() {
         // Reading a pipe or a device may never end.

@@ -7,7 +7,7 @@ mod added;
 mod base64;
 mod cache;
 pub mod counter;
-mod folder;
+pub(in crate::count) mod folder;
 mod gguf;
 mod hf;
 pub mod load;

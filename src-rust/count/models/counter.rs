@@ -1,15 +1,12 @@
 //! The counter of a model: its encoding or tokenizer file, with the factor and framing of its family.
 
-use std::path::{Path, PathBuf};
-
 use super::Model;
-use super::vocabularies::Vocabulary;
+use super::source::Source;
 use crate::count::bpe::counter::ExactCounter;
 use crate::count::claude::Generation;
 use crate::count::claude::counter::ClaudeCounter;
 use crate::count::counter::{CountKind, Counter, Interrupt};
 use crate::count::files::counter::FileCounter;
-use crate::count::files::load::is_tokenizer_path;
 use crate::count::framing::media::PictureRule;
 use crate::count::framing::{Accuracy, Family, FramingCost, scaled};
 use crate::error::Result;
@@ -39,30 +36,18 @@ impl ModelCounter {
     /// # Errors
     /// `unknown_encoding`; `missing_tokenizer` if its tokenizer file is not found; those of [`FileCounter::open`].
     pub fn new(model: &Model, name: &str) -> Result<Self> {
-        let (mut family, accuracy) = (model.family, model.accuracy());
-        let encoding = if let Some(generation) = Generation::from_name(&model.encoding) {
+        let source = Source::of(model, name)?;
+        let encoding = if let Some(counter) = source.open()? {
+            TextCounter::File(counter)
+        } else if let Some(generation) = Generation::from_name(&source.encoding) {
             TextCounter::Claude(ClaudeCounter::new(generation))
-        } else if let Some(file) = file_of_gemini(model, name) {
-            family = Family::GeminiLocal;
-            TextCounter::File(FileCounter::open(&file)?)
-        } else if let Some(vocabulary) = Vocabulary::get(&model.encoding) {
-            TextCounter::File(FileCounter::open(&vocabulary.find(name)?)?)
-        } else if is_tokenizer_path(&model.encoding) {
-            TextCounter::File(FileCounter::open(Path::new(&*model.encoding))?)
         } else {
-            TextCounter::Encoding(ExactCounter::new(&model.encoding)?)
+            TextCounter::Encoding(ExactCounter::new(&source.encoding)?)
         };
+        let (family, accuracy) = (source.family, model.accuracy());
         let permille = family.text().0;
         Ok(ModelCounter { encoding, family, pictures: model.pictures, permille, accuracy })
     }
-}
-
-/// The vocabulary of a Gemini model, if the user has it: that of Gemma 4 from 3.1 on, of Gemma 3 before. Google's own
-/// program counts with these on a user's machine (google-genai 3.6.1, 2026-11).
-fn file_of_gemini(model: &Model, name: &str) -> Option<PathBuf> {
-    let is_older = ["gemini-1", "gemini-2", "gemini-3-"].iter().any(|old| model.name.starts_with(old));
-    let vocabulary = Vocabulary::get(if is_older { "gemma-3" } else { "gemma-4" })?;
-    (model.family == Family::Gemini).then(|| vocabulary.find(name).ok())?
 }
 
 impl TextCounter {

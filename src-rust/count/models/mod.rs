@@ -8,6 +8,7 @@ mod counter;
 mod name;
 mod open_names;
 mod open_table;
+mod source;
 mod table;
 mod vocabularies;
 
@@ -16,8 +17,9 @@ pub use counter::ModelCounter;
 use std::borrow::Cow;
 use std::sync::{PoisonError, RwLock};
 
+pub use self::source::{Source, encoding_of};
 use self::vocabularies::Vocabulary;
-pub use self::vocabularies::use_package;
+pub use self::vocabularies::{Place, use_package};
 use super::bpe::encoding::Encoding;
 use super::claude::Generation;
 use super::files::load::is_tokenizer_path;
@@ -63,14 +65,6 @@ impl Model {
     pub fn uses_file(&self) -> bool {
         self.family == Family::Gemini || Vocabulary::get(&self.encoding).is_some()
     }
-
-    /// What is missing to count its texts, and where it is looked for; `None` if nothing is. `name` is its name as
-    /// given.
-    #[must_use]
-    pub fn missing(&self, name: &str) -> Option<String> {
-        let vocabulary = Vocabulary::get(&self.encoding)?;
-        vocabulary.find(name).is_err().then(|| vocabulary.advice())
-    }
 }
 
 /// Registered models, newest last.
@@ -78,27 +72,23 @@ static REGISTERED: RwLock<Vec<Model>> = RwLock::new(Vec::new());
 
 /// Finds a model by its name, a dated or suffixed name, or a name with a provider's prefix.
 ///
-/// The longest match wins; among equals, registered models before the table and newer before older. O(table).
+/// The longest match wins; among equals, registered models before the table and newer before older. Of a table's name
+/// that is spelled in another way, only the beginning that both spellings share counts against a registered one.
+/// O(table).
 #[must_use]
 pub fn lookup(model: &str) -> Option<Model> {
     let name = name::normalized(model);
-    // The best match, with its length.
-    let mut best: Option<(usize, &Model)> = None;
-    let is_longer = |len: usize, best: Option<(usize, &Model)>| best.is_none_or(|(longest, _)| len > longest);
+    let is_known = |known: &&Model| name::matches(&name, &known.name, known.covers_versions);
+    let in_table =
+        table::MODELS.iter().chain(open_table::MODELS).filter(is_known).max_by_key(|known| known.name.len());
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    for candidate in registered.iter().rev() {
-        let len = name::matched_registered(model, &candidate.name, candidate.covers_versions);
-        if let Some(len) = len.filter(|len| is_longer(*len, best)) {
-            best = Some((len, candidate));
-        }
-    }
-    for candidate in table::MODELS.iter().chain(open_table::MODELS) {
-        let len = candidate.name.len();
-        if is_longer(len, best) && name::matches(&name, &candidate.name, candidate.covers_versions) {
-            best = Some((len, candidate));
-        }
-    }
-    best.map(|(_, model)| model.clone())
+    // The last of equals is the newest.
+    let own = registered.iter().filter_map(|known| {
+        Some((name::matched_registered(model, &known.name, known.covers_versions)?, known))
+    });
+    let own = own.max_by_key(|(len, _)| *len);
+    let is_longer = |known: &&Model| own.is_none_or(|(len, _)| name::shared(model, &known.name) > len);
+    in_table.filter(is_longer).or(own.map(|(_, known)| known)).cloned()
 }
 
 /// The family of models that count with this encoding, vocabulary or tokenizer file, if none is named: for an encoding
@@ -121,11 +111,16 @@ pub fn family_of(encoding: &str) -> Result<Family> {
         let known = open_table::MODELS.iter().find(|model| model.encoding == encoding);
         return Ok(known.map_or(Family::Open, |model| model.family));
     }
-    if is_tokenizer_path(encoding) {
+    if is_path(encoding) {
         return Ok(Family::Open);
     }
     let known = Encoding::names().join(", ");
     Err(Error::config("unknown_encoding", "encoding", format!("not one of {known}")))
+}
+
+/// Whether a model's encoding is the path of a tokenizer file or a model's folder.
+fn is_path(encoding: &str) -> bool {
+    is_tokenizer_path(encoding) || std::path::Path::new(encoding).is_absolute()
 }
 
 /// Registers a model, or replaces a registered one with the same name. It covers dated and suffixed names, like the
@@ -235,17 +230,17 @@ mod tests {
             ("empiriolabs/qwen3-6-flash:variant1", Some(("qwen3.6-flash", "qwen3.5"))),
             ("dashscope/qwen-plus-2025-09-11", Some(("qwen-plus-2025-09-11", "qwen3"))),
             ("dashscope/qwen-max-latest", Some(("qwen-max", "qwen2.5"))),
-            ("dashscope/qwq-plus", Some(("qwen2.5-plus", "qwen2.5"))),
+            ("dashscope/qwq-plus", Some(("qwq-plus", "qwen2.5"))),
             ("ollama/llama3.3:70b-instruct-q4_K_M", Some(("llama-3.3", "llama-3"))),
             ("bedrock/us.meta.llama3-3-70b-instruct-v1:0", Some(("llama-3.3", "llama-3"))),
             ("meta-llama/Llama-3.1-8B-Instruct", Some(("llama-3.1", "llama-3"))),
             ("llama-3.3-70b-instruct-maas", Some(("llama-3.3", "llama-3"))),
             ("llama-3.3-70b", Some(("llama-3.3", "llama-3"))),
             ("meta-llama/llama-4-scout:free", Some(("llama-4-scout", "llama-4"))),
-            ("deepseek-r1:70b", Some(("llama-3.3", "llama-3"))),
+            ("deepseek-r1:70b", Some(("deepseek-r1-distill-llama", "llama-3"))),
             ("deepseek-r1:671b", Some(("deepseek-r1", "deepseek-v3"))),
-            ("deepseek-r1:32b", Some(("qwen2.5", "qwen2.5"))),
-            ("deepseek-ai/DeepSeek-R1-Distill-Llama-70B", Some(("llama-3.3", "llama-3"))),
+            ("deepseek-r1:32b", Some(("deepseek-r1-distill-qwen", "qwen2.5"))),
+            ("deepseek-ai/DeepSeek-R1-Distill-Llama-70B", Some(("deepseek-r1-distill-llama", "llama-3"))),
             ("deepseek/deepseek-chat-v3.1", Some(("deepseek-v3", "deepseek-v3"))),
             ("us.deepseek.r1-v1:0", Some(("deepseek-r1", "deepseek-v3"))),
             ("deepseek-v3.2", Some(("deepseek-v3", "deepseek-v3"))),
@@ -272,7 +267,7 @@ mod tests {
             ("fireworks_ai/accounts/fireworks/models/llama-v3p1-8b-instruct", Some(("llama-3.1", "llama-3"))),
             ("databricks/databricks-meta-llama-3-3-70b-instruct", Some(("llama-3.3", "llama-3"))),
             ("bedrock/moonshotai.kimi-k2-thinking", Some(("kimi-k2-thinking", "kimi-k2"))),
-            ("Qwen/Qwen3-30B-A3B-Instruct-2507-FP8", Some(("qwen3-30b-a3b-instruct-2507", "qwen3"))),
+            ("Qwen/Qwen3-30B-A3B-Instruct-2507-FP8", Some(("qwen3-2507", "qwen3"))),
             ("zai.glm-4.7", Some(("glm-4.7", "glm-4.5"))),
             ("zai-org/GLM-4.5-Air", Some(("glm-4.5", "glm-4.5"))),
             ("THUDM/glm-4-9b-chat-1m", Some(("glm-4-9b-chat-1m", "glm-4"))),

@@ -46,6 +46,24 @@ const DASHED: &[&str] = &[
     "zai-",
 ];
 
+/// Owners of repositories that converters join to the model's name: `Qwen_Qwen3-32B-GGUF`.
+const OWNERS: &[&str] = &[
+    "allenai",
+    "cohereforai",
+    "coherelabs",
+    "deepseek-ai",
+    "google",
+    "meta-llama",
+    "microsoft",
+    "mistralai",
+    "moonshotai",
+    "nousresearch",
+    "openai",
+    "qwen",
+    "thudm",
+    "zai-org",
+];
+
 /// The name in lower case, without service prefixes and as the table spells it. Versions of Claude get a dash
 /// (`claude-sonnet-4-5`).
 pub(super) fn normalized(model: &str) -> String {
@@ -53,9 +71,9 @@ pub(super) fn normalized(model: &str) -> String {
     open_names::spelled(&name).unwrap_or(name)
 }
 
-/// The name in lower case.
+/// The name in lower case, without a closing slash.
 pub(super) fn lowered(model: &str) -> String {
-    model.trim().to_ascii_lowercase()
+    model.trim().trim_end_matches('/').to_ascii_lowercase()
 }
 
 /// Characters of a registered name that a name as given equals, or extends; `None` if it is another one. A name with an
@@ -73,10 +91,16 @@ pub(super) fn matched_registered(given: &str, registered: &str, covers_versions:
     is_found.then(|| last(registered).len())
 }
 
+/// Characters that a name as given and one of the table begin with.
+pub(super) fn shared(given: &str, known: &str) -> usize {
+    plain(given).bytes().zip(known.bytes()).take_while(|(one, other)| one == other).count()
+}
+
 /// The name in lower case without service prefixes.
 fn plain(model: &str) -> String {
     let lower = lowered(model);
     let mut name = lower.rsplit('/').next().unwrap_or_default();
+    name = name.split_once('_').filter(|(owner, _)| OWNERS.contains(owner)).map_or(name, |(_, rest)| rest);
     let mut is_deepseek = false;
     let is_prefix = |prefix: &str| PREFIXES.contains(&prefix);
     let is_dotted = |name: &str, prefix: &str| {

@@ -3,7 +3,8 @@
 //! Windows are those of the models' configurations, without extensions such as YaRN; unknown where sizes differ. They
 //! were compared with those that hosts of the models publish, as LiteLLM 1.110.2 (MIT) lists them: most hosts of each
 //! have the same, or fewer. Two models share a vocabulary if their repositories have the same one, but for tokens that
-//! are added to it. What is not listed has a vocabulary that was not seen.
+//! are added to it. A distillation has the vocabulary of its base, and a window of its own. What is not listed has a
+//! vocabulary that was not seen.
 
 use std::borrow::Cow;
 
@@ -60,6 +61,7 @@ const MISTRAL: Group = ("mistral", Family::Mistral);
 const MICROSOFT: Group = ("microsoft", Family::Open);
 const ZAI: Group = ("z-ai", Family::Open);
 const MOONSHOT: Group = ("moonshot", Family::Open);
+const NOUS: Group = ("nousresearch", Family::ChatMl);
 const AI2: Group = ("allenai", Family::ChatMl);
 const COHERE: Group = ("cohere", Family::Open);
 
@@ -72,18 +74,17 @@ pub(super) static MODELS: &[Model] = &[
     open(QWEN, "qwen2.5-7b-instruct-1m", "qwen2.5", Some(1_010_000)),
     open(QWEN, "qwen2.5-14b-instruct-1m", "qwen2.5", Some(1_010_000)),
     open(QWEN, "qwen3", "qwen3", Some(40_960)),
-    open(QWEN, "qwen3-4b-instruct-2507", "qwen3", Some(262_144)),
-    open(QWEN, "qwen3-4b-thinking-2507", "qwen3", Some(262_144)),
-    open(QWEN, "qwen3-30b-a3b-instruct-2507", "qwen3", Some(262_144)),
-    open(QWEN, "qwen3-30b-a3b-thinking-2507", "qwen3", Some(262_144)),
-    open(QWEN, "qwen3-235b-a22b-2507", "qwen3", Some(262_144)),
-    open(QWEN, "qwen3-235b-a22b-instruct-2507", "qwen3", Some(262_144)),
-    open(QWEN, "qwen3-235b-a22b-thinking-2507", "qwen3", Some(262_144)),
+    // Every size of the release of July 2025.
+    open(QWEN, "qwen3-2507", "qwen3", Some(262_144)),
     open(QWEN, "qwen3-vl", "qwen3", Some(262_144)),
     open(QWEN, "qwen3-coder", "qwen3", Some(262_144)),
     open(QWEN, "qwen3-next", "qwen3", Some(262_144)),
     open(QWEN, "qwen3.5", "qwen3.5", Some(262_144)),
     open(QWEN, "qwen3.6", "qwen3.5", Some(262_144)),
+    open(QWEN, "qwen3.8-27b", "qwen3.8", Some(262_144)),
+    // The model card's window, by YaRN.
+    open(QWEN, "qwq", "qwen2.5", Some(131_072)),
+    open(QWEN, "qwq-32b-preview", "qwen2.5", Some(32_768)),
     hosted(QWEN, "qwen-max", "qwen2.5", Some(32_768)),
     hosted(QWEN, "qwen-plus", "qwen3", Some(131_072)),
     hosted(QWEN, "qwen-plus-2025-07-28", "qwen3", Some(1_000_000)),
@@ -94,8 +95,7 @@ pub(super) static MODELS: &[Model] = &[
     hosted(QWEN, "qwen-turbo-2025-04-28", "qwen3", Some(1_000_000)),
     hosted(QWEN, "qwen-turbo-latest", "qwen3", Some(1_000_000)),
     hosted(QWEN, "qwen-flash", "qwen3", Some(1_000_000)),
-    // `qwq-plus`.
-    hosted(QWEN, "qwen2.5-plus", "qwen2.5", Some(131_072)),
+    hosted(QWEN, "qwq-plus", "qwen2.5", Some(131_072)),
     hosted(QWEN, "qwen2.5-max", "qwen2.5", None),
     hosted(QWEN, "qwen3-max", "qwen3", Some(262_144)),
     hosted(QWEN, "qwen3-coder-plus", "qwen3", Some(1_000_000)),
@@ -116,24 +116,32 @@ pub(super) static MODELS: &[Model] = &[
     open(META_2, "llama-2", "llama-2", Some(4_096)),
     open(META_2, "codellama", "llama-2", Some(16_384)),
     open(META, "llama-3", "llama-3", Some(8_192)),
+    // Vertex's name: only 3.1 has this size.
+    open(META, "llama-3-405b", "llama-3", Some(131_072)),
     open(META, "llama-3.1", "llama-3", Some(131_072)),
     open(META, "llama-3.2", "llama-3", Some(131_072)),
     open(META, "llama-3.3", "llama-3", Some(131_072)),
+    // Fine-tuned from Llama 3.1 and 3.2.
+    open(META, "llama-guard-3", "llama-3", Some(131_072)),
+    open(NOUS, "hermes-3", "llama-3", Some(131_072)),
     open(META, "llama-4", "llama-4", None),
     open(META, "llama-4-scout", "llama-4", Some(10_485_760)),
     open(META, "llama-4-maverick", "llama-4", Some(1_048_576)),
     line(DEEPSEEK, "deepseek-v3", "deepseek-v3", Some(163_840)),
     open(DEEPSEEK, "deepseek-r1", "deepseek-v3", Some(163_840)),
     line(DEEPSEEK, "deepseek-v4", "deepseek-v4", Some(1_048_576)),
-    // The API's names for its current model. The vocabularies of V3 and V4 give the same counts.
-    open(DEEPSEEK, "deepseek-chat", "deepseek-v4", Some(131_072)),
-    open(DEEPSEEK, "deepseek-reasoner", "deepseek-v4", Some(131_072)),
+    open(DEEPSEEK, "deepseek-r1-distill-llama", "llama-3", Some(131_072)),
+    open(DEEPSEEK, "deepseek-r1-distill-qwen", "qwen2.5", Some(131_072)),
+    open(DEEPSEEK, "deepseek-r1-0528-qwen3", "qwen3", Some(131_072)),
+    // The API's older names, of V4 Flash from 2026-04-24 until they were retired on 2026-07-24. The vocabularies of V3
+    // and V4 give the same counts.
+    open(DEEPSEEK, "deepseek-chat", "deepseek-v4", Some(1_048_576)),
+    open(DEEPSEEK, "deepseek-reasoner", "deepseek-v4", Some(1_048_576)),
     open(GOOGLE, "gemma-2", "gemma-2", Some(8_192)),
     open(GOOGLE, "gemma-3", "gemma-3", Some(131_072)),
     open(GOOGLE, "gemma-3-270m", "gemma-3", Some(32_768)),
     open(GOOGLE, "gemma-3-1b", "gemma-3", Some(32_768)),
-    open(GOOGLE, "gemma-3:1b", "gemma-3", Some(32_768)),
-    open(GOOGLE, "gemma-3:270m", "gemma-3", Some(32_768)),
+    open(GOOGLE, "gemma-3n", "gemma-3n", Some(32_768)),
     open(GOOGLE, "gemma-4", "gemma-4", None),
     open(GOOGLE, "gemma-4-e2b", "gemma-4", Some(131_072)),
     open(GOOGLE, "gemma-4-e4b", "gemma-4", Some(131_072)),
@@ -158,6 +166,12 @@ pub(super) static MODELS: &[Model] = &[
     open(MISTRAL, "mistral-tiny", "mistral-v1", Some(32_768)),
     open(MISTRAL, "codestral-2405", "mistral-v3", Some(32_768)),
     open(MISTRAL, "codestral-22b", "mistral-v3", Some(32_768)),
+    hosted(MISTRAL, "codestral-2501", "tekken", Some(256_000)),
+    hosted(MISTRAL, "codestral-2508", "tekken", Some(256_000)),
+    hosted(MISTRAL, "codestral-latest", "tekken", Some(256_000)),
+    open(MISTRAL, "mathstral", "mistral-v3", Some(32_768)),
+    // The model card's window; the configuration's is four times that.
+    open(MISTRAL, "voxtral-small", "tekken", Some(32_768)),
     open(MISTRAL, "mistral-large-2407", "mistral-v3", Some(131_072)),
     open(MISTRAL, "mistral-large-2411", "mistral-v7", Some(131_072)),
     line(MISTRAL, "ministral", "tekken", None),
@@ -178,11 +192,13 @@ pub(super) static MODELS: &[Model] = &[
     open(MICROSOFT, "phi-3", "phi-3", None),
     open(MICROSOFT, "phi-3-small", "cl100k_base", None),
     open(MICROSOFT, "phi-3.5", "phi-3", Some(131_072)),
-    line(ZAI, "glm-4", "glm-4", Some(131_072)),
+    open(ZAI, "glm-4", "glm-4", Some(131_072)),
+    open(ZAI, "glm-4.1v", "glm-4", Some(65_536)),
     open(ZAI, "glm-4-32b", "glm-4", Some(32_768)),
     line(ZAI, "glm-4.5", "glm-4.5", Some(131_072)),
     open(ZAI, "glm-4.5v", "glm-4.5", Some(65_536)),
     open(ZAI, "glm-4.6", "glm-4.5", Some(202_752)),
+    open(ZAI, "glm-4.6v", "glm-4.5", Some(131_072)),
     open(ZAI, "glm-4.7", "glm-4.5", Some(202_752)),
     open(ZAI, "glm-4.7-flash", "glm-4.7-flash", Some(202_752)),
     open(ZAI, "glm-4.7-flashx", "glm-4.7-flash", Some(202_752)),
@@ -195,6 +211,8 @@ pub(super) static MODELS: &[Model] = &[
     open(MOONSHOT, "kimi-k2.5", "kimi-k2", Some(262_144)),
     open(MOONSHOT, "kimi-k2.6", "kimi-k2", Some(262_144)),
     open(MOONSHOT, "kimi-k2.7", "kimi-k2", Some(262_144)),
+    // The ranks and the pattern of K2; only special tokens differ.
+    open(MOONSHOT, "kimi-k3", "kimi-k2", Some(1_048_576)),
     line(AI2, "olmo-2", "olmo-2", Some(4_096)),
     line(AI2, "olmo-3", "olmo-2", Some(65_536)),
     open(COHERE, "command-r", "command-r", Some(131_072)),
