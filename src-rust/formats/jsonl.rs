@@ -184,14 +184,13 @@ pub fn holds_more_than(most: usize, json: &[u8]) -> bool {
             return true;
         }
         before = byte;
-        while before == b'"' {
+        let mut is_string = byte == b'"';
+        while is_string {
             let rest = json.get(at..).unwrap_or_default();
             let Some(found) = memchr::memchr2(b'"', b'\\', rest) else { return false };
             let is_end = rest[found] == b'"';
             at += found + if is_end { 1 } else { 2 };
-            if is_end {
-                break;
-            }
+            is_string = !is_end;
         }
     }
     values > most

@@ -66,7 +66,7 @@ fn escaped_of_word(word: [u8; 8]) -> u64 {
     let word = u64::from_le_bytes(word);
     let is_below_32 = !(((word & !HIGHS) + 0x60 * ONES) | word) & HIGHS;
     let is = |byte: u8| {
-        let other = word ^ u64::from(byte) * ONES;
+        let other = word ^ (u64::from(byte) * ONES);
         !(((other & !HIGHS) + !HIGHS) | other) & HIGHS
     };
     let escaped = is_below_32 | is(b'"') | is(b'\\');
