@@ -47,6 +47,7 @@ VALUES: Final[tuple[Json, ...]] = (
     [[]],
     {},
     {"a": "odd"},
+    {"a": "\ud83d odd"},
     {"type": "odd"},
     {"type": 5},
     {"text": 5},
@@ -58,6 +59,9 @@ VALUES: Final[tuple[Json, ...]] = (
     [{"type": "odd", "odd": ["odd"]}],
     *NESTED,
 )
+
+#: Names that are odd: none, or no text.
+ODD_NAMES: Final[tuple[Json, ...]] = (None, 5, {"a": "odd name"}, ["odd \ud83d name"])
 
 #: Keys under which the dialects of libraries store the fields of a message, or whole messages.
 HOLDERS: Final = ("data", "kwargs", "messages", "Messages")
@@ -182,9 +186,9 @@ def broken(draw: random.Random, messages: list[Json]) -> list[Json]:
             case 5:
                 names = [path for path in places(messages) if path[-1] == "name"]
                 if names:
-                    path = draw.choice(names)
+                    path, new = draw.choice(names), draw.choice(ODD_NAMES)
                     holder = {key: value for key, value in at(messages, path[:-1]).items() if key != "name"}
-                    messages = replaced(messages, path[:-1], holder)
+                    messages = replaced(messages, path[:-1], holder if new is None else {**holder, "name": new})
     results = [path for path in places(messages) if path[1:] == ("tool_call_id",)]
     if results and draw.random() < 0.1:
         path = draw.choice(results)

@@ -242,8 +242,8 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def quoted(text: str) -> str:
-    """A text as JSON writes it."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+    """A text as JSON writes it, lone surrogates as their escapes."""
+    return json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "backslashreplace").decode()
 
 
 def is_readable(messages: list[Any], provider: str) -> bool:

@@ -89,17 +89,22 @@ def test_one_block_of_converse_is_enough(block: Dict, at: int) -> None:
     assert EXACT.count_messages(plain).kind == "estimated"
 
 
-def test_a_list_of_converse_and_another_dialect_is_refused() -> None:
-    anthropic = {"role": "assistant", "content": [{"type": "tool_use", "id": "b", "name": "go", "input": {}}]}
+def test_roles_and_ids_of_another_dialect_overrule_blocks_of_converse() -> None:
     for messages in (
-        [*talk(1), anthropic],
-        [anthropic, *talk(1)],
-        [said("assistant", call("a"), *anthropic["content"])],
+        [*talk(1), {"role": "tool", "tool_call_id": "b", "content": "a"}],
+        [{"role": "toolResult", "toolCallId": "b", "content": "a"}, *talk(1)],
     ):
-        with pytest.raises(fl.errors.MessageError) as caught:
-            fl.detect_format(messages)
-        assert caught.value.code == "ambiguous_format"
-        assert "bedrock_converse" in caught.value.detail
+        found = fl.detect_format(messages)
+        assert found.format != "bedrock_converse"
+        assert found.contradiction is not None
+
+
+def test_a_call_of_another_dialect_in_converse_is_an_unknown_part() -> None:
+    anthropic = {"role": "assistant", "content": [{"type": "tool_use", "id": "b", "name": "go", "input": {}}]}
+    for messages in ([*talk(1), anthropic], [said("assistant", call("a"), *anthropic["content"])]):
+        found = fl.detect_format(messages)
+        assert (found.format, found.certainty) == ("bedrock_converse", "likely")
+        assert found.contradiction == fl.planning.Contradiction(len(messages) - 1, ("anthropic",))
 
 
 # --- reading and counting ---------------------------------------------------------------------------------

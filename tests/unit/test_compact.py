@@ -201,15 +201,22 @@ def test_clearing_alone_calls_no_summarizer() -> None:
     assert labels(result.messages) == []
 
 
-def test_the_bytes_of_a_list_are_read_in_the_format_that_is_named() -> None:
-    messages = [user("Go."), anthropic_call(), openai_result(content="r"), user("On.")]
+@pytest.mark.parametrize(
+    ("odd", "code"),
+    [
+        ({"role": "toolResult", "toolCallId": "a", "content": "r"}, "ambiguous_format"),
+        (assistant([{"type": "toolRequest", "id": "g"}]), "unsupported_format"),
+    ],
+)
+def test_the_bytes_of_a_list_are_read_in_the_format_that_is_named(odd: dict[str, Any], code: str) -> None:
+    messages = [user("Go."), openai_result(content="r"), odd, user("On.")]
     data = json.dumps(messages).encode()
     for fold in (
         lambda **named: fl.compact(data, fl.KeepMessages(1), **named),
         lambda **named: fl.trim(data, 100, counter="chars/4", **named),
         lambda **named: fl.evidence(data, **named),
     ):
-        with pytest.raises(MessageError, match="ambiguous_format"):
+        with pytest.raises(MessageError, match=code):
             fold()
         fold(format="openai_chat")
     listed, read = (fl.compact(each, fl.KeepMessages(1), format="openai_chat") for each in (messages, data))

@@ -23,6 +23,7 @@ from unit.samples import (
 PLAIN = ("openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "bedrock_converse", "ai_sdk_ui")
 TOOL_CALL = {"type": "tool-call", "toolCallId": "a", "toolName": "go", "args": {}}
 TOOL_RESULT = {"type": "tool-result", "toolCallId": "a", "toolName": "go", "result": 1}
+PI_RESULT = {"role": "toolResult", "toolCallId": "a", "content": "a"}
 
 
 def tool(*parts: Dict) -> Dict:
@@ -102,13 +103,12 @@ def test_the_location_of_the_list_decides_ambiguous_messages() -> None:
 
 
 MIXED: list[tuple[list[Dict], tuple[str, ...]]] = [
-    ([openai_call(), anthropic_call()], ("openai_chat", "anthropic")),
-    ([openai_call(), assistant([TOOL_CALL])], ("openai_chat", "ai_sdk")),
-    ([openai_result(), tool(TOOL_RESULT)], ("openai_chat", "ai_sdk")),
+    ([openai_call(), PI_RESULT], ("openai_chat", "pi")),
+    ([openai_result(), {"role": "user", "parts": [{"text": "a"}]}], ("openai_chat", "gemini")),
+    ([openai_call(), {"type": "reasoning", "summary": []}], ("openai_chat", "openai_responses")),
     ([user(), {"type": "human", "content": "a"}], ("openai_chat", "langchain")),
     ([{"type": "human", "content": "a"}, anthropic_call()], ("langchain", "anthropic")),
     ([{"messages": [], "origin": ""}, user()], ("gent", "openai_chat")),
-    ([assistant([TOOL_CALL, {"type": "tool_use", "id": "a", "name": "go", "input": {}}])], ("ai_sdk", "anthropic")),
     ([{"messages": [user()]}], ("a conversation", "gent")),
 ]
 
@@ -123,9 +123,74 @@ def test_several_dialects_are_an_error_that_names_them(messages: list[Dict], can
         assert all(name in caught.value.detail for name in candidates)
 
 
+TOOL_USE = {"type": "tool_use", "id": "n", "name": "go", "input": {}}
+FUNCTION_CALL = {"role": "model", "parts": [{"functionCall": {"name": "go", "args": {}}}]}
+UI_TEXT = {"type": "text", "text": "a"}
+
+#: A list, its dialect, and the message and the dialect of the call or result that is ignored.
+IGNORED: dict[str, tuple[list[Dict], str, int, str]] = {
+    "beside calls": ([openai_call(content=[TOOL_USE]), openai_result()], "openai_chat", 0, "anthropic"),
+    "in a result": ([openai_call(), openai_result(content=[TOOL_USE])], "openai_chat", 1, "anthropic"),
+    "before a call": ([assistant([TOOL_USE]), openai_call(), openai_result()], "openai_chat", 0, "anthropic"),
+    "after a call": ([openai_call(), assistant([TOOL_CALL])], "openai_chat", 1, "ai_sdk"),
+    "in a result without an id": ([openai_result(), tool(TOOL_RESULT)], "openai_chat", 1, "ai_sdk"),
+    "a result without a list": ([assistant([TOOL_CALL]), {"role": "tool", "content": "a"}], "ai_sdk", 1, "openai_chat"),
+    "one of two": ([assistant([TOOL_CALL, TOOL_USE])], "ai_sdk", 0, "anthropic"),
+    "the second": ([anthropic_call(), assistant([{"toolUse": {}}])], "anthropic", 1, "bedrock_converse"),
+    "in pi": ([user([TOOL_USE]), PI_RESULT], "pi", 0, "anthropic"),
+    "a typed part in Gemini": (
+        [{"role": "user", "parts": [UI_TEXT]}, FUNCTION_CALL],
+        "gemini",
+        0,
+        "ai_sdk_ui",
+    ),
+    "an untyped part in an interface": (
+        [{"role": "assistant", "parts": [UI_TEXT]}, {"role": "user", "parts": [{"text": "a"}]}],
+        "ai_sdk_ui",
+        1,
+        "gemini",
+    ),
+}
+
+
+@pytest.mark.parametrize(("messages", "format", "index", "other"), IGNORED.values(), ids=IGNORED)
+def test_a_call_of_another_dialect_among_the_parts_is_an_unknown_part(
+    messages: list[Dict], format: str, index: int, other: str
+) -> None:
+    """Members outside the parts decide, and among the parts the first."""
+    found = fl.detect_format(messages)
+    assert (found.format, found.contradiction) == (format, fl.planning.Contradiction(index, (other,)))
+    counter = fl.TokenCounter("chars/4")
+    counts = counter.count_messages(messages)
+    assert counts.total == counter.count_messages(messages, format=format).total > 0
+    live = fl.Transcript([], counter=counter)
+    for message in messages:
+        live.append(message)
+    assert (live.format, live.total_tokens) == (format, counts.total)
+
+
+@pytest.mark.parametrize("kind", ["tool_use", "tool_result", "server_tool_use", "tool-call", "tool-result", "toolCall"])
+@pytest.mark.parametrize("at", range(3))
+def test_no_part_of_another_dialect_refuses_a_chat(kind: str, at: int) -> None:
+    part = {"type": kind, "id": "n"}
+    odd = [user([part]), assistant([part]), openai_result(content=[part])][at]
+    for messages in ([user(), openai_call(), openai_result(), odd], [odd, openai_call(), openai_result()]):
+        assert fl.detect_format(messages).format == "openai_chat"
+        assert fl.TokenCounter("chars/4").count_messages(messages).kind == "estimated"
+
+
+def test_odd_parts_of_the_assistant_do_not_refuse_an_interface() -> None:
+    """Alone they could be of any dialect."""
+    for parts in ([5], [{"text": "a"}], {"text": "a"}):
+        messages = [{"role": "user", "parts": [UI_TEXT]}, {"role": "assistant", "parts": parts}]
+        assert fl.detect_format(messages).format == "ai_sdk_ui"
+        with pytest.raises(MessageError, match="unsupported_format"):
+            fl.detect_format(messages[1:])
+
+
 def test_an_error_contains_no_content() -> None:
     with pytest.raises(MessageError) as caught:
-        fl.detect_format([openai_result(content=CANARY), anthropic_call(CANARY)])
+        fl.detect_format([openai_result(content=CANARY), {**PI_RESULT, "content": CANARY}])
     holds_no_content(caught.value)
 
 

@@ -79,6 +79,9 @@ ODD: Final[dict[str, tuple[Dict, str]]] = {
     "call int, LangChain": ({"type": "ai", "data": {"content": "", "tool_calls": [3]}}, "langchain"),
     "calls object, LangChain": ({"type": "ai", "content": "", "tool_calls": {"a": 1}}, "langchain"),
     "part int, gent": ({"Messages": [{"role": "ai", "parts": [3]}]}, "gent"),
+    "call of pi, gent": ({"messages": [user([{"type": "toolCall", "id": "a", "name": "go"}])]}, "gent"),
+    "call of goose, gent": ({"messages": [user([{"type": "toolRequest", "id": "a"}])]}, "gent"),
+    "call of goose": (user([{"type": "toolRequest", "id": "a"}]), "openai_chat"),
     "text int, gent": ({"messages": [{"role": "ai", "parts": [{"type": "text", "text": 3}]}]}, "gent"),
 }
 

@@ -489,7 +489,7 @@ def test_a_file_without_conversations_is_one_problem(shelf: Shelf) -> None:
 
 
 def test_two_dialects_in_one_conversation_are_a_problem_of_that_conversation(shelf: Shelf) -> None:
-    mixed = [user("Go."), openai_call(), anthropic_result(), openai_result()]
+    mixed = [user("Go."), openai_call(), {"role": "toolResult", "content": "r"}, openai_result()]
     found = shelf.read(lines([{"id": "mixed", "messages": mixed}, {"id": "good", "messages": OPENAI}]))
     assert [t.id for t in found] == ["good"]
     assert [(p.code, p.line, p.index) for p in shelf.problems] == [("ambiguous_format", 1, 2)]

@@ -77,6 +77,64 @@ def test_odd_parts_of_an_orphaned_gemini_response_become_text(parts: Any, text: 
     assert [part["text"] for part in repaired[-1]["parts"]][-1].replace(" ", "") == text
 
 
+def said(text: str) -> Dict:
+    return {"type": "text", "text": text}
+
+
+ODD_NAME: Final = {"said": "keep me"}
+NAMED: Final[dict[str, tuple[Dict, Dict]]] = {
+    "result": (
+        {"role": "function", "name": ODD_NAME, "content": "r"},
+        {"role": "function", "name": "go", "content": 'r\n\n{"said":"keep me"}'},
+    ),
+    "result of parts": (
+        {"role": "function", "name": ["keep me"], "content": [said("r")]},
+        {"role": "function", "name": "go", "content": [said("r"), said('["keep me"]')]},
+    ),
+    "call": (
+        assistant(None, function_call={"name": ODD_NAME, "arguments": "{}"}),
+        assistant('{"said":"keep me"}', function_call={"name": "go", "arguments": "{}"}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("odd", "expected"), NAMED.values(), ids=NAMED)
+def test_an_odd_name_of_a_function_becomes_part_of_the_content(odd: Dict, expected: Dict) -> None:
+    call = assistant(None, function_call={"name": "go", "arguments": "{}"})
+    result = {"role": "function", "name": "go", "content": "r"}
+    messages = [user("Go."), call, odd] if odd["role"] == "function" else [user("Go."), odd, result]
+    others = (call, expected) if odd["role"] == "function" else (expected, result)
+    assert mended(messages, "openai") == [user("Go."), *others]
+
+
+LONE: Final = "\ud83d alone é"
+LONE_JSON: Final = "\\ud83d alone é"
+
+
+@pytest.mark.parametrize(
+    ("messages", "provider"),
+    [
+        ([{"role": "user", "parts": [[LONE], {"text": "Use."}]}], "gemini"),
+        ([{"role": "user", "parts": [{"text": "Go."}]}, gemini_response(name={LONE: 1})], "gemini"),
+        ([user([{"type": "tool_use", "id": "u", "name": "go", "input": {"a": LONE}}])], "anthropic"),
+        ([user([{"type": "tool_use", "id": "u", "name": {"a": LONE}, "input": {}}])], "anthropic"),
+        ([user("Go."), anthropic_result(content=[{"type": "odd", "v": LONE}])], "anthropic"),
+        ([user("Go."), anthropic_result(content=[[LONE]])], "anthropic"),
+        ([user("Go."), openai_result(content={"a": [{LONE: "b"}]})], "openai"),
+        ([user("Go."), {"type": "function_call_output", "call_id": "a", "output": {"a": LONE}}], "responses"),
+        ([user("Go."), {"role": "function", "name": {"a": LONE}, "content": "r"}], "openai"),
+    ],
+)
+def test_a_lone_surrogate_in_json_text_is_written_as_its_escape(messages: list[Any], provider: str) -> None:
+    repaired = repr(mended(messages, provider))
+    assert repr(LONE_JSON)[1:-1] in repaired
+    assert "\ufffd" not in repaired
+
+
+def test_a_lone_surrogate_in_a_text_stays_as_it_is() -> None:
+    assert mended([user("Go."), anthropic_result(content=LONE)], "anthropic")[-1]["content"].endswith(LONE)
+
+
 CALL: Final = {"type": "tool_use", "id": "x", "name": "go", "input": {"path": "a"}, "text": "said"}
 
 

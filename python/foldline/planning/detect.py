@@ -59,8 +59,8 @@ def detect_format(messages: Messages | bytes, *, key: str | None = None) -> Dete
             messages are ambiguous.
 
     Raises:
-        MessageError: ``ambiguous_format``: no dialect fits the roles, calls and results of all the messages, and the
-            detail names the closest ones (other parts are clues only: a part of another dialect is an unknown part);
+        MessageError: ``ambiguous_format``: no dialect fits what all the messages have outside their parts, and the
+            detail names the closest ones (parts are clues only: one of another dialect is an unknown part);
             ``unsupported_format``: foldline does not read this dialect, which the detail names with the way out;
             ``not_a_list``; ``bad_json``.
 

@@ -30,7 +30,7 @@ def opened(
         try:
             _core.detect_format(messages)  # raises for bytes that are not a JSON array
         except MessageError as error:
-            if error.code != "ambiguous_format":  # the caller may name the format
+            if error.code not in ("ambiguous_format", "unsupported_format"):  # the caller may name the format
                 raise
         listed: list[Any] = json.loads(messages)
         return listed, listed

@@ -16,15 +16,18 @@ use crate::formats::messages::{
 };
 use crate::node::{Key, Kind, Node};
 
-/// The dialects possible for one message, with the reason.
+/// The dialects possible for one message, with the reason, and what its parts suggest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hints {
     pub(super) left: FormatSet,
     pub(super) reason: Reason,
+    /// By calls and results among the parts, and by a text of an item.
+    pub(super) calls: Clue,
+    /// By other parts.
     pub(super) clue: Clue,
 }
 
-/// Dialects that something suggests which the structure does not decide, with the reason.
+/// Dialects that something suggests which the members of the message do not decide, with the reason.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clue {
     pub(super) suggested: FormatSet,
@@ -50,7 +53,20 @@ impl Clue {
 
 impl Hints {
     const fn only(left: FormatSet, reason: Reason) -> Self {
-        Hints { left, reason, clue: Clue::NONE }
+        Hints { left, reason, calls: Clue::NONE, clue: Clue::NONE }
+    }
+
+    /// Hints of members that fit several dialects, where the parts suggest some of them.
+    fn among(left: FormatSet, suggested: FormatSet, reason: Reason) -> Self {
+        let mut hints = Hints::only(left, reason);
+        hints.calls.follow(suggested, reason);
+        hints
+    }
+
+    /// The dialects possible, of these the ones that calls and results suggest.
+    pub(super) fn closest(&self) -> FormatSet {
+        let suggested = self.left.and(self.calls.suggested);
+        if suggested == NONE { self.left } else { suggested }
     }
 
     #[cold]
@@ -77,29 +93,29 @@ impl Hints {
     }
 }
 
-/// The dialects possible for an object.
+/// The dialects possible for an object; `before` are those possible for the messages before it.
 #[inline(always)]
-pub(super) fn hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hints> {
+pub(super) fn hints_of<N: Node>(message: &N, envelope: &Envelope<N>, before: FormatSet) -> Result<Hints> {
     if envelope.is_quiet() {
         if envelope.get(Key::CONTENT).is_none() {
             foreign::refuse_message(message)?;
         }
-        return Ok(by_role(envelope.role.flatten(), false));
+        return Ok(by_envelope(envelope));
     }
     if envelope.is_quiet_but_for(Key::TOOL_CALLS) {
-        return with_calls(by_role(envelope.role.flatten(), false), envelope);
+        return with_calls(by_envelope(envelope), envelope);
     }
-    further_hints_of(message, envelope)
+    further_hints_of(message, envelope, before)
 }
 
 /// [`hints_of`] for messages with more features than role and calls.
 #[inline(never)]
-fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hints> {
+fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>, before: FormatSet) -> Result<Hints> {
     if let Some(parts) = envelope.get(Key::PARTS) {
         let form = ai_sdk_ui::form_of(parts);
         foreign::refuse_parts(envelope.get(Key::KIND), parts, form)?;
         match envelope.get(Key::CONTENT) {
-            None => return by_parts(envelope, parts, form),
+            None => return by_parts(envelope, parts, (form, before)),
             // Version 4 of the AI SDK repeats the text of a message as its content.
             Some(content) if content.kind() != Kind::Array && form == Form::Own => {
                 return Ok(Hints::only(AI_SDK_UI, Reason::Parts));
@@ -122,7 +138,7 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
     {
         return Err(foreign::refused(detail, ""));
     }
-    let mut hints = by_role(envelope.role.flatten(), has_parts_of_results(envelope));
+    let mut hints = by_envelope(envelope);
     if is_unreadable(envelope) {
         let is_item =
             |kind: &N| kind.with_text(|kind, _| openai_responses::is_unknown_item(kind)) == Some(true);
@@ -145,15 +161,14 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
     if let Some(content) = envelope.get(Key::CONTENT) {
         let is_message = |kind: &N| kind.with_text(|kind, _| kind == "message") == Some(true);
         if content.kind() == Kind::String && envelope.get(Key::TYPE).is_some_and(is_message) {
-            hints.narrow(RESPONSES, Reason::ItemType)?;
+            hints.calls.follow(RESPONSES, Reason::ItemType);
         }
         if content.kind() == Kind::Array {
-            content.each_item(|_, part| match by_part(message, envelope, part)? {
-                (found, true) => hints.narrow(found, Reason::ContentPart),
-                (found, false) => {
-                    hints.clue.follow(found, Reason::ContentPart);
-                    Ok(())
-                }
+            content.each_item(|_, part| {
+                let (found, is_structure) = by_part(message, envelope, part)?;
+                let clue = if is_structure { &mut hints.calls } else { &mut hints.clue };
+                clue.follow(found, Reason::ContentPart);
+                Ok(())
             })?;
         }
     }
@@ -177,11 +192,19 @@ fn with_calls<N: Node>(mut hints: Hints, envelope: &Envelope<N>) -> Result<Hints
     Ok(hints)
 }
 
-/// The dialects possible for a role; `has_parts_of_results` admits the AI SDK for `tool`.
+/// The dialects possible for the role of a message, which for `tool` depends on where the id of its call is.
+#[inline(always)]
+fn by_envelope<N: Node>(envelope: &Envelope<N>) -> Hints {
+    match envelope.role.flatten() {
+        Some(RoleName::Tool) if envelope.get(Key::TOOL_CALL_ID).is_none() => by_tool_without_id(envelope),
+        role => by_role(role),
+    }
+}
+
+/// The dialects possible for a role.
 #[inline]
-pub(super) fn by_role(role: Option<RoleName>, has_parts_of_results: bool) -> Hints {
+pub(super) fn by_role(role: Option<RoleName>) -> Hints {
     let left = match role {
-        Some(RoleName::Tool) if has_parts_of_results => CHAT_LIKE.or(Format::AiSdk),
         Some(RoleName::Tool) => CHAT_LIKE,
         Some(RoleName::Function) => CHAT,
         Some(RoleName::Developer) => OPENAI,
@@ -191,10 +214,14 @@ pub(super) fn by_role(role: Option<RoleName>, has_parts_of_results: bool) -> Hin
     Hints::only(left, Reason::Role)
 }
 
-/// Whether a `tool` message may be from the AI SDK: its content is a list, which holds the ids.
-fn has_parts_of_results<N: Node>(envelope: &Envelope<N>) -> bool {
-    let is_list = envelope.get(Key::CONTENT).is_some_and(|content| content.kind() == Kind::Array);
-    is_list && envelope.get(Key::TOOL_CALL_ID).is_none()
+/// A `tool` message without an id may be the AI SDK's, which has the ids in a list of parts.
+#[cold]
+fn by_tool_without_id<N: Node>(envelope: &Envelope<N>) -> Hints {
+    let either = CHAT_LIKE.or(Format::AiSdk);
+    match envelope.get(Key::CONTENT).map(Node::kind) {
+        Some(Kind::Array) => Hints::only(either, Reason::Role),
+        _ => Hints::among(either, CHAT_LIKE, Reason::Role),
+    }
 }
 
 /// The messages of a gent iteration, with their key.
@@ -252,24 +279,31 @@ fn by_unit<N: Node>(unit: &N) -> Result<Hints> {
     Err(Error::message("ambiguous_format", "messages", detail))
 }
 
-/// A message with `parts` is Gemini's, unless a part has a type of the AI SDK's user interfaces. An unknown type leaves
-/// both possible, but for the assistant, which Gemini calls the model.
-fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N, form: Form) -> Result<Hints> {
-    let is_assistant = envelope.role == Some(Some(RoleName::Assistant));
-    let is_empty = parts.kind() == Kind::Array && parts.is_empty();
-    if form == Form::Own || (is_assistant && (form == Form::Typed || is_empty)) {
-        return Ok(Hints::only(AI_SDK_UI, Reason::Parts));
+/// A message with `parts` is Gemini's, unless a part has a type of the AI SDK's user interfaces; an unknown type is only
+/// a clue. The role decides first: the model is Gemini's, the assistant the AI SDK's.
+///
+/// # Errors
+/// `unsupported_format` for parts of the assistant that nothing shows to be the AI SDK's, `before` included.
+fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N, (form, before): (Form, FormatSet)) -> Result<Hints> {
+    match envelope.role.flatten() {
+        Some(RoleName::Assistant) => {
+            let is_empty = parts.kind() == Kind::Array && parts.is_empty();
+            if form == Form::Untyped && !is_empty && before != AI_SDK_UI {
+                let detail = "has parts of the assistant, which are neither Gemini's nor of the AI SDK: name its format";
+                return Err(Error::message("unsupported_format", "parts", detail));
+            }
+            return Ok(Hints::only(AI_SDK_UI, Reason::Parts));
+        }
+        Some(RoleName::Model | RoleName::Function) => return Ok(Hints::only(GEMINI, Reason::Parts)),
+        _ => {}
     }
-    if is_assistant {
-        let detail =
-            "has parts of the assistant, which are neither Gemini's nor of the AI SDK: name its format";
-        return Err(Error::message("unsupported_format", "parts", detail));
+    let either = GEMINI.or(Format::AiSdkUi);
+    if form != Form::Typed {
+        let suggested = if form == Form::Own { AI_SDK_UI } else { GEMINI };
+        return Ok(Hints::among(either, suggested, Reason::Parts));
     }
-    let mut hints = Hints::only(GEMINI, Reason::Parts);
-    if form == Form::Typed {
-        hints.left = GEMINI.or(Format::AiSdkUi);
-        hints.clue.follow(GEMINI, Reason::Parts);
-    }
+    let mut hints = Hints::only(either, Reason::Parts);
+    hints.clue.follow(GEMINI, Reason::Parts);
     Ok(hints)
 }
 

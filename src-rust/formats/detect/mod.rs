@@ -4,9 +4,10 @@
 //! write plain text messages the same way), the types of its other parts decide, then the key under which the list is
 //! stored, or else OpenAI chat.
 //!
-//! Roles, calls and results are structure: where they contradict each other, the list is of two dialects, which is an
-//! error. The type of any other part is only a clue: one that contradicts the structure or an earlier clue is ignored,
-//! and its part is read as an unknown one, so that no odd part stops a list.
+//! What a message has outside its parts (role, calls, `parts`, type) is decisive: where two messages contradict each
+//! other in that, the list is of two dialects, which is an error. Its parts only suggest a dialect, calls and results
+//! before others: a part that contradicts what decides, or an earlier one of its rank, is ignored and read as an unknown
+//! one, so that no odd part stops a list.
 
 pub(super) mod detector;
 mod format_set;
@@ -78,17 +79,52 @@ pub struct Detected {
 pub(super) struct Candidates {
     /// The dialect that the key of the list suggests.
     place: Option<Format>,
+    /// The dialects that fit all messages outside their parts.
     left: FormatSet,
-    /// The dialects among them that the clues suggest; all if none do.
-    suggested: FormatSet,
+    /// Those among them that calls and results in the parts suggest.
+    calls: Suggested,
+    /// Those among these that other parts suggest.
+    others: Suggested,
     /// The preferred dialect among the suggested ones.
     format: Format,
     /// The last message that excluded a dialect, with the reason.
     telling: Option<(usize, Reason)>,
+}
+
+/// The dialects that clues of one rank suggest; all possible ones if none does.
+#[derive(Clone, Copy, Debug)]
+struct Suggested {
+    formats: FormatSet,
+    /// The last message whose clue was followed.
+    at: Option<usize>,
     /// The first message with a clue that was ignored, and what it suggested.
     contradiction: Option<(usize, FormatSet)>,
-    /// The last message whose clue was followed.
-    suggesting: usize,
+}
+
+impl Suggested {
+    const ALL: Suggested = Suggested { formats: ANY, at: None, contradiction: None };
+
+    /// Whether a clue neither narrows the dialects nor contradicts anything.
+    #[inline]
+    fn is_known(&self, clue: Clue) -> bool {
+        self.formats.and(clue.suggested) == self.formats && clue.against == NONE
+    }
+
+    /// Follows the clue of message `i` among the `possible` dialects: these overrule clues, and an earlier clue
+    /// overrules a later one.
+    fn follow(&mut self, i: usize, clue: Clue, possible: FormatSet) {
+        let (was, was_at) = (self.formats, self.at.unwrap_or_default());
+        let kept = was.and(possible);
+        let followed = [kept.and(clue.suggested), kept, possible.and(clue.suggested)];
+        self.formats = followed.into_iter().find(|set| *set != NONE).unwrap_or(possible);
+        let is_ignored = |set: FormatSet| self.formats.and(set) == NONE;
+        let found = [(was_at, was), (i, clue.suggested), (i, clue.against)];
+        let found = found.into_iter().find(|(_, set)| *set != NONE && is_ignored(*set));
+        self.contradiction = self.contradiction.or(found);
+        if self.formats != kept && clue.reason != Reason::Plain && !is_ignored(clue.suggested) {
+            self.at = Some(i);
+        }
+    }
 }
 
 impl Candidates {
@@ -100,15 +136,7 @@ impl Candidates {
             _ => None,
         };
         let format = place.unwrap_or(Format::OpenAiChat);
-        Candidates {
-            place,
-            left: ANY,
-            suggested: ANY,
-            format,
-            telling: None,
-            contradiction: None,
-            suggesting: 0,
-        }
+        Candidates { place, left: ANY, calls: Suggested::ALL, others: Suggested::ALL, format, telling: None }
     }
 
     /// Observes message `i`.
@@ -117,7 +145,7 @@ impl Candidates {
     /// Those of [`detect`], with the index; the judge is then unchanged.
     #[inline(always)]
     pub fn observe<N: Node>(&mut self, i: usize, message: &N, envelope: &Envelope<N>) -> Result<()> {
-        let hints = hints_of(message, envelope).map_err(|error| error.at(i))?;
+        let hints = hints_of(message, envelope, self.calls.formats).map_err(|error| error.at(i))?;
         self.note(i, hints)
     }
 
@@ -127,14 +155,14 @@ impl Candidates {
     /// Those of [`Candidates::observe`].
     #[inline]
     pub fn observe_role(&mut self, i: usize, role: RoleName) -> Result<()> {
-        self.note(i, by_role(Some(role), false))
+        self.note(i, by_role(Some(role)))
     }
 
     #[inline]
     fn note(&mut self, i: usize, hints: Hints) -> Result<()> {
         let is_known = self.left.and(hints.left) == self.left
-            && self.suggested.and(hints.clue.suggested) == self.suggested
-            && hints.clue.against == NONE;
+            && self.calls.is_known(hints.calls)
+            && self.others.is_known(hints.clue);
         if is_known { Ok(()) } else { self.narrow(i, hints) }
     }
 
@@ -144,44 +172,23 @@ impl Candidates {
         let left = self.left.and(hints.left);
         if left == NONE {
             let first = self.telling.map_or(0, |(first, _)| first);
-            let (before, hints) = (self.left.names(), hints.left.names());
+            let (before, hints) = (self.calls.formats.names(), hints.closest().names());
             let detail = format!("message {first} looks like {before}, message {i} like {hints}");
             return Err(Error::message("ambiguous_format", "", detail).at(i));
         }
-        let (was_left, was_suggested) = (self.left, self.suggested);
+        let is_telling = self.calls.formats.and(left) != self.calls.formats && hints.reason != Reason::Plain;
         self.left = left;
-        // The structure overrules clues, and an earlier clue overrules a later one.
-        let followed = [
-            was_suggested.and(left).and(hints.clue.suggested),
-            was_suggested.and(left),
-            left.and(hints.clue.suggested),
-        ];
-        self.suggested = followed.into_iter().find(|set| *set != NONE).unwrap_or(left);
-        self.note_contradictions(i, was_suggested, hints.clue);
+        self.calls.follow(i, hints.calls, left);
+        self.others.follow(i, hints.clue, self.calls.formats);
         self.format = self.preferred();
-        if left != was_left && hints.reason != Reason::Plain {
+        if self.calls.at == Some(i) {
+            self.telling = Some((i, hints.calls.reason));
+        } else if is_telling {
             self.telling = Some((i, hints.reason));
-        } else if self.suggested != was_suggested.and(left) && hints.clue.reason != Reason::Plain {
+        } else if self.others.at == Some(i) {
             self.telling = Some((i, hints.clue.reason));
         }
         Ok(())
-    }
-
-    /// Notes what was ignored: the clue of message `i`, a second one in it, or an earlier one.
-    fn note_contradictions(&mut self, i: usize, was_suggested: FormatSet, clue: Clue) {
-        let is_ignored = |set: FormatSet| self.suggested.and(set) == NONE;
-        let found = if is_ignored(was_suggested) {
-            Some((self.suggesting, was_suggested))
-        } else if is_ignored(clue.suggested) {
-            Some((i, clue.suggested))
-        } else {
-            Some((i, clue.against)).filter(|(_, set)| *set != NONE && is_ignored(*set))
-        };
-        self.contradiction = self.contradiction.or(found);
-        let is_narrower = self.suggested != was_suggested.and(self.left);
-        if is_narrower && clue.reason != Reason::Plain && !is_ignored(clue.suggested) {
-            self.suggesting = i;
-        }
     }
 
     /// The dialect of the messages so far.
@@ -189,28 +196,37 @@ impl Candidates {
         self.format
     }
 
+    /// Whether a dialect fits all messages outside their parts.
+    pub fn fits(&self, format: Format) -> bool {
+        self.left.has(format)
+    }
+
     fn preferred(&self) -> Format {
         let preferred = [self.place.unwrap_or(Format::OpenAiChat), Format::OpenAiChat];
-        let mut all = preferred.into_iter().chain(self.suggested.formats());
-        all.find(|format| self.suggested.has(*format)).unwrap_or(preferred[0])
+        let suggested = self.others.formats;
+        let mut all = preferred.into_iter().chain(suggested.formats());
+        all.find(|format| suggested.has(*format)).unwrap_or(preferred[0])
     }
 
     /// The dialect with the reason.
     fn detected(&self) -> Detected {
         let format = self.format();
-        let candidates: Vec<Format> = without_variants(self.suggested).formats().collect();
+        let candidates: Vec<Format> = without_variants(self.others.formats).formats().collect();
         let (reason, index) = match self.telling {
             _ if candidates.len() > 1 && self.place == Some(format) => (Reason::Place, None),
             Some((index, reason)) => (reason, Some(index)),
             None => (Reason::Plain, None),
         };
+        let is_only = |set: FormatSet| without_variants(set) == FormatSet::of(format);
         let certainty = match () {
-            () if without_variants(self.left) == FormatSet::of(format) => Certainty::Certain,
+            () if is_only(self.left) => Certainty::Certain,
+            () if is_only(self.calls.formats) && self.calls.contradiction.is_none() => Certainty::Certain,
             () if candidates.len() == 1 || self.place == Some(format) => Certainty::Likely,
             () => Certainty::Assumed,
         };
-        let contradiction = self
-            .contradiction
+        let ignored = [self.calls.contradiction, self.others.contradiction].into_iter().flatten();
+        let contradiction = ignored
+            .min_by_key(|(index, _)| *index)
             .map(|(index, set)| Contradiction { index, formats: without_variants(set).formats().collect() });
         Detected { format, certainty, contradiction, reason, index, candidates }
     }

@@ -117,9 +117,12 @@ fn read_foreign<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
     let mut envelope = Envelope::sealed();
     envelope.open(message);
     let mut candidates = Candidates::new(None);
-    // The caller adds the index to the error.
-    let heard = candidates.observe(0, message, &envelope);
-    heard.map_err(|error| Error::message(error.code, "", error.detail))?;
+    let observed = candidates.observe(0, message, &envelope);
+    // A part is an unknown one at most: no part refuses a message.
+    if let Some(error) = observed.err().filter(|error| error.path != "content") {
+        // The caller adds the index to the error.
+        return Err(Error::message(error.code, "", error.detail));
+    }
     match candidates.format() {
         Format::OpenAiChat => openai_chat::read(message, &envelope, inside),
         Format::Anthropic => anthropic::read(&envelope, inside),
@@ -127,6 +130,7 @@ fn read_foreign<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
         Format::BedrockConverse => bedrock::read(&envelope, inside),
         Format::Mistral => mistral::read(message, &envelope, inside),
         Format::Cohere => cohere::read(message, &envelope, inside),
+        _ if candidates.fits(Format::OpenAiChat) => openai_chat::read(message, &envelope, inside),
         other => {
             let detail = format!("an iteration cannot hold messages of {}", other.name());
             Err(Error::message("unsupported_format", "", detail))

@@ -95,7 +95,7 @@ impl<'py> MessageBuilder<'_, 'py> {
     }
 
     /// One joined text if there are only texts and the API accepts a text; otherwise a list of blocks.
-    fn content(
+    pub(super) fn content(
         &self,
         pieces: Vec<Piece<'py>>,
         message: &Bound<'py, PyDict>,
@@ -263,7 +263,11 @@ impl<'py> MessageBuilder<'_, 'py> {
     }
 
     /// The content of a message, a text or blocks.
-    fn add_content(&self, message: &Bound<'py, PyAny>, pieces: &mut Vec<Piece<'py>>) -> PyResult<()> {
+    pub(super) fn add_content(
+        &self,
+        message: &Bound<'py, PyAny>,
+        pieces: &mut Vec<Piece<'py>>,
+    ) -> PyResult<()> {
         let Some(content) = field(message, content_field(message, self.provider))? else { return Ok(()) };
         if is_list(&content) {
             for block in items(&content)? {

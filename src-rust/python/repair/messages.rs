@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::assembly::rename;
-use super::pieces::{MessageBuilder, copied};
+use super::pieces::{MessageBuilder, Piece, copied};
 use super::plans::planned;
 use super::tool_answers::answer;
 use crate::formats::is_cache_point;
@@ -52,13 +52,7 @@ pub(super) fn built<'py>(
         (Provider::OpenAiResponses, [Block::WithName(message, _, name)]) => {
             builder.with(*message, "name", name)
         }
-        (Provider::OpenAiChat, [Block::WithName(message, 0, name)]) => {
-            let copy = copied(&builder.message(*message)?)?;
-            if !is_result(&copy)? && rename(&copy, &["function_call"], name)? {
-                return Ok(copy.into_any());
-            }
-            builder.with(*message, "name", name)
-        }
+        (Provider::OpenAiChat, [Block::WithName(message, 0, name)]) => builder.named(draft, *message, name),
         (Provider::OpenAiChat, [Block::NewIds(message, places)]) => {
             let copy = copied(&builder.message(*message)?)?;
             for key in ["tool_call_id", "tool_call_ids"] {
@@ -107,6 +101,25 @@ impl<'py> MessageBuilder<'_, 'py> {
     fn with(&self, i: usize, key: &str, value: &str) -> PyResult<Bound<'py, PyAny>> {
         let copy = copied(&self.message(i)?)?;
         copy.set_item(key, value)?;
+        Ok(copy.into_any())
+    }
+
+    /// A result of OpenAI chat, or a call in its older form, with another name. What is no text in place of the old one
+    /// becomes part of the content.
+    fn named(&self, draft: &Draft, i: usize, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let copy = copied(&self.message(i)?)?;
+        let call = field(&copy, "function_call")?.filter(is_dict);
+        let call = if is_result(&copy)? { None } else { call };
+        let odd = field(call.as_ref().unwrap_or(&copy), "name")?.filter(|name| !is_text(name));
+        if call.is_none() || !rename(&copy, &["function_call"], name)? {
+            copy.set_item("name", name)?;
+        }
+        if let Some(odd) = odd {
+            let mut pieces = Vec::new();
+            self.add_content(&copy, &mut pieces)?;
+            pieces.push(Piece::Text(self.json(&odd)?));
+            copy.set_item("content", self.content(pieces, &copy, draft)?)?;
+        }
         Ok(copy.into_any())
     }
 

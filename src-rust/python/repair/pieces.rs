@@ -70,11 +70,23 @@ impl<'py> MessageBuilder<'_, 'py> {
         Ok(block.into_any())
     }
 
-    /// A value as JSON text.
+    /// A value as JSON text, with lone surrogates as their escapes.
     pub(super) fn json(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let mut text = String::new();
         PyNode::of(value.clone()).write_json(&mut text).map_err(|error| exception(self.py(), error))?;
+        if text.contains(char::REPLACEMENT_CHARACTER) {
+            return self.json_of_surrogates(value);
+        }
         Ok(self.text(&text))
+    }
+
+    /// The JSON text of a value that the core would read with U+FFFD in place of lone surrogates.
+    fn json_of_surrogates(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let options = PyDict::new(self.py());
+        options.set_item("ensure_ascii", false)?;
+        options.set_item("separators", (",", ":"))?;
+        let text = self.py().import("json")?.call_method("dumps", (value,), Some(&options))?;
+        text.call_method1("encode", ("utf-8", "backslashreplace"))?.call_method1("decode", ("utf-8",))
     }
 }
 
