@@ -33,16 +33,16 @@ def source(tmp_path: Path) -> Path:
 def test_a_run_locks_the_folder_before_it_writes_there(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The run that is refused does not meet the other one's files, such as a probe that is just being removed."""
+    """The run that is refused does not meet the other one's files, such as one that is just being replaced."""
     out = tmp_path / "out"
-    (out / ".foldline" / "probe").mkdir(parents=True)  # a probe that cannot be replaced
+    (out / ".foldline" / "run.json").mkdir(parents=True)  # a file that cannot be replaced
     held = hold(out / ".foldline")
     assert held is not None
     assert main(["compact", str(source), "--out", str(out)]) == 2
     assert "another run uses the folder" in capsys.readouterr().err
     os.close(held)
-    assert main(["compact", str(source), "--out", str(out)]) == 2
-    assert "cannot be written to" in capsys.readouterr().err
+    assert main(["compact", str(source), "--out", str(out)]) == 1
+    assert "run.json: cannot be used" in capsys.readouterr().err
 
 
 def test_of_runs_started_together_each_ends_well_or_reads_that_another_holds_the_folder(

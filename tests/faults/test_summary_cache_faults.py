@@ -10,13 +10,16 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from depth import cases
+from faults.permissions import bound_by_permissions, needs_permissions
 from faults.test_batch_kills import CountingModel
+from faults.test_batch_records import PLACED, in_its_place
 from foldline.batch.cache import CachedSummarizer, SummaryCache
-from foldline.errors import SummaryError
+from foldline.errors import StoreError, SummaryError
 from foldline.typing import Completion, SummarizeRequest
 
 REQUEST = SummarizeRequest(
@@ -194,22 +197,151 @@ def test_another_database_in_the_place_of_the_cache_is_told(tmp_path: Path) -> N
         CachedSummarizer(Asked(), SummaryCache(tmp_path / "cache.sqlite"), "m").summarize(REQUEST)
 
 
-@pytest.mark.parametrize("value", ["garbage", "[]", "{}", '{"text": "x"}', '{"notes": [], "other": 1}', "7"])
+STORED = {name: getattr(Completion("x"), name) for name in Completion.__slots__}
+
+#: Texts that are no completion.
+NO_COMPLETION = [
+    "garbage", "", "[]", "{}", '{"text": "x"}', '{"notes": [], "other": 1}', "7", "null", '"x"', "[" * 100_000,
+    '{"text":' * 100_000, "9" * 9_000, "x" * 50_000_000,
+]  # fmt: skip
+
+#: Values of SQL that are none.
+NO_TEXT = ["5", "1.5", "1e999", "x''", "x'ff7b'", "cast(x'ff7b' as text)", "zeroblob(1000000)"]
+
+
+def value_of(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+#: Values that a field may have, by the type of its default.
+FIT: dict[type, tuple[Any, ...]] = {str: ("x",), type(None): (None, 5), tuple: ([],)}
+
+
+def changed_fields() -> Iterator[str]:
+    """Completions with a field of another type."""
+    for name, value in STORED.items():
+        for other in (5, -1, 1.5, None, [], {"a": 1}, True, "x", [5], float("inf"), 10**30):
+            fit = (None, {"a": 1}) if name == "evidence" else FIT[type(value)]
+            if not any(other == each and type(other) is type(each) for each in fit):
+                yield json.dumps(STORED | {name: other})
+    yield json.dumps(STORED | {"evidence": {"kept": 5}})
+    yield json.dumps(STORED | {"evidence": {"kept": [{"kind": "file"}]}})
+    yield json.dumps(STORED | {"text": "\u00e9"}, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("value", [*map(value_of, NO_COMPLETION), *NO_TEXT], ids=lambda value: str(value)[:24])
 def test_a_damaged_row_is_a_miss(cache: SummaryCache, value: str) -> None:
     asked = Asked()
     writer = CachedSummarizer(asked, cache, "m")
     writer.summarize(REQUEST)
-    cache._connection().execute("UPDATE summaries SET completion = ?", (value,))
+    cache._connection().execute(f"UPDATE summaries SET completion = {value}")
     again = writer.summarize(REQUEST)
     assert writer.summarize(REQUEST) == again
     assert asked.times == 2
+
+
+def test_a_row_with_a_field_of_another_type_is_a_miss(cache: SummaryCache) -> None:
+    asked = Asked()
+    writer = CachedSummarizer(asked, cache, "m")
+    times = 0
+    for text in changed_fields():
+        writer.summarize(REQUEST)
+        cache._connection().execute("UPDATE summaries SET completion = ?", (text,))
+        assert writer.summarize(REQUEST) == writer.summarize(REQUEST), text
+        times += 1
+        assert asked.times == times + 1, text
+    assert times > 70
+
+
+def test_a_row_without_a_value_is_a_miss(cache: SummaryCache) -> None:
+    asked = Asked()
+    writer = CachedSummarizer(asked, cache, "m")
+    connection = cache._connection()
+    connection.execute("DROP TABLE summaries")
+    connection.execute("CREATE TABLE summaries (key BLOB PRIMARY KEY, completion TEXT)")
+    writer.summarize(REQUEST)
+    connection.execute("UPDATE summaries SET completion = NULL")
+    assert writer.summarize(REQUEST) == writer.summarize(REQUEST)
+    assert asked.times == 2
+
+
+def test_every_completion_of_its_types_is_kept(cache: SummaryCache) -> None:
+    whole = Completion("t\u00e9xt \ud800", "m", 0, 7, "length", 1, 2, {"files": [{"path": "a"}]}, "p/1", ("a", "b"))
+    for number, completion in enumerate([whole, Completion("")]):
+        cache.put(bytes([number]), completion)
+        assert cache.get(bytes([number])) == completion
+
+
+@pytest.mark.parametrize("amount", ["'x'", "x'ff'", "cast(x'ff' as text)", "1e999", "-1e999"])
+def test_a_damaged_amount_is_an_error_until_it_is_forgotten(cache: SummaryCache, amount: str) -> None:
+    cache.spend({}, requests=3)
+    cache._connection().execute(f"UPDATE spent SET amount = {amount}")
+    for call in (cache.spent, lambda: cache.spend({"requests": 9}, requests=1)):
+        with pytest.raises(StoreError, match="forget_spent") as caught:
+            call()
+        assert (caught.value.code, caught.value.path) == ("cache_failed", str(cache.path))
+    cache.forget_spent()
+    assert cache.spend({"requests": 9}, requests=1) is None
+    assert cache.spent() == {"requests": 1}
 
 
 def test_a_damaged_waiting_answer_is_a_miss(cache: SummaryCache, tmp_path: Path) -> None:
     asked = Asked()
     writer = CachedSummarizer(asked, cache, "m")
     key = writer.key(REQUEST).hex()
-    for number, text in enumerate(["", "garbage", "[]", "[1, 2]", f'["{key}", 3]', f'["{key}", "garbage"]', "\0" * 9]):
+    damaged = ["", "garbage", "[]", "[1, 2]", f'["{key}", 3]', f'["{key}", "garbage"]', "\0" * 9, "[" * 100_000]
+    for number, text in enumerate(damaged):
         (tmp_path / f"cache.{number}.answer").write_text(text)
+    (tmp_path / "cache.a.answer").mkdir()
     writer.summarize(REQUEST)
     assert asked.times == 1
+
+
+def test_a_damaged_waiting_answer_hides_no_other(cache: SummaryCache, tmp_path: Path) -> None:
+    asked = Asked()
+    writer = CachedSummarizer(asked, cache, "m")
+    key = writer.key(REQUEST).hex()
+    (tmp_path / "cache.0.answer").write_text(json.dumps([key, "garbage"]))
+    (tmp_path / "cache.1.answer").write_text(json.dumps([key, json.dumps(STORED | {"text": "paid"})]))
+    assert writer.summarize(REQUEST).text == "paid"
+    assert asked.times == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes and links of POSIX")
+@pytest.mark.parametrize("what", PLACED)
+@pytest.mark.parametrize("name", ["cache.sqlite", "cache.lock", "cache.0.answer", "cache.0.room"])
+def test_what_is_no_file_in_the_place_of_a_part_of_the_cache_is_told_or_does_no_harm(
+    cache: SummaryCache, tmp_path: Path, name: str, what: str
+) -> None:
+    CachedSummarizer(Asked(), cache, "m").summarize(REQUEST)
+    cache.close()
+    in_its_place(tmp_path / name, what)
+    writer = CachedSummarizer(asked := Asked(), cache, "m")
+    if name in ("cache.0.answer", "cache.0.room"):
+        writer.summarize(REQUEST)
+    else:
+        with pytest.raises(SummaryError) as caught:
+            writer.summarize(REQUEST)
+        assert (caught.value.code, caught.value.path) == ("cache_failed", str(tmp_path / name))
+        assert "move it away" in caught.value.detail
+    assert asked.times == 0
+
+
+def test_a_folder_in_the_place_of_the_log_is_told(cache: SummaryCache, tmp_path: Path) -> None:
+    cache.check()
+    cache.close()
+    (tmp_path / "cache.sqlite-wal").mkdir()
+    with pytest.raises(StoreError, match="its -wal and -shm beside it") as caught:
+        cache.check()
+    assert caught.value.path == str(cache.path)
+
+
+@needs_permissions
+@pytest.mark.parametrize("name", ["cache.sqlite", "cache.lock"])
+def test_a_cache_that_cannot_be_read_is_told_with_its_path(cache: SummaryCache, tmp_path: Path, name: str) -> None:
+    cache.check()
+    cache.close()
+    (tmp_path / name).chmod(0)
+    with bound_by_permissions(), pytest.raises(StoreError, match="can be read and written") as caught:
+        cache.check()
+    assert caught.value.path == str(tmp_path / name)

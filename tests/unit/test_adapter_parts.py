@@ -75,6 +75,8 @@ def test_a_fold_of_another_history_does_no_harm() -> None:
     assert later.prepare(other, session="s").messages == other
     with pytest.raises(fl.errors.StoreError):
         later.restore(["{}"], session="s")
+    with pytest.raises(fl.errors.StoreError, match="not a stored fold"):
+        later.restore(["[" * 100_000], session="s")
 
 
 def test_restoring_never_waits_for_a_call() -> None:

@@ -194,6 +194,28 @@ def test_sessions_of_the_store_are_folded_from_their_originals(empty_database: s
         assert store.messages() == before
 
 
+def test_damaged_rows_of_the_store_are_named_and_the_rest_is_folded(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    for name in ("a", "b"):
+        with fl.stores.SqlStore(url, session=name) as store:
+            store.extend(talk())
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        for seq, text in ((1, "{"), (2, "[" * 200_000), (3, "5"), (4, '{"x": 1}')):
+            change = sa.text("UPDATE foldline_messages SET message = :text WHERE session_id = 'a' AND seq = :seq")
+            assert connection.execute(change, {"text": text, "seq": seq}).rowcount == 1
+    ran = run("--database", url, "--out", tmp_path / "out", "--keep-messages", 2)
+    assert ran.returncode == 1
+    assert len(ran.stderr.splitlines()) == 4
+    for seq in (1, 2, 3, 4):
+        assert f"{url}, line {seq}: " in ran.stderr, ran.stderr
+    assert ran.stderr.count("(a row of messages of session 1)") == 4
+    found = {record["id"]: record for record in records(tmp_path / "out" / "sessions.jsonl")}
+    assert found["a"]["messages"] == fl.compact(talk()[4:], fl.KeepMessages(2)).messages
+    assert found["b"]["messages"] == fl.compact(talk(), fl.KeepMessages(2)).messages
+    engine.dispose()
+
+
 def test_the_password_appears_in_no_output(tmp_path: Path) -> None:
     url = "postgresql://someone:hunter2@127.0.0.1:1/nowhere?password=hunter3"
     ran = run("--database", url, "--table", "t", "--out", tmp_path / "out")

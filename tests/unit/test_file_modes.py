@@ -154,6 +154,32 @@ def test_outputs_have_the_mode_of_their_source_and_bookkeeping_is_private(tmp_pa
     assert set(modes(out / ".foldline").values()) == {0o600}
 
 
+def test_an_output_that_is_not_folded_again_loses_what_its_source_has_lost(tmp_path: Path) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    names = ("narrowed", "widened", "same", "link")
+    for name in names:
+        (folder / f"{name}.jsonl").write_text(line(name))
+        (folder / f"{name}.jsonl").chmod(0o600 if name == "widened" else 0o644)
+    assert foldline("compact", folder, "--out", out, *OPTIONS).returncode == 0
+    (folder / "narrowed.jsonl").chmod(0o600)
+    (folder / "widened.jsonl").chmod(0o644)
+    before = {name: (out / f"{name}.jsonl").stat().st_ino for name in names}
+    (out / "link.jsonl").rename(tmp_path / "elsewhere")
+    (out / "link.jsonl").symlink_to(tmp_path / "elsewhere")
+    (folder / "link.jsonl").chmod(0o600)
+    assert foldline("compact", folder, "--out", out, "--resume", *OPTIONS).returncode == 0
+    assert {name: mode_of(out / f"{name}.jsonl") for name in names} == {
+        "narrowed": 0o600,
+        "widened": 0o600,  # as the source was when it was folded
+        "same": 0o644,
+        "link": 0o600,
+    }
+    assert mode_of(tmp_path / "elsewhere") == 0o644
+    kept = [name for name in names if (out / f"{name}.jsonl").lstat().st_ino == before[name]]
+    assert kept == ["narrowed", "widened", "same"]
+
+
 def test_the_output_of_standard_input_is_private(tmp_path: Path) -> None:
     done = foldline("compact", "-", "--out", tmp_path / "out", *OPTIONS, given=line("x"))
     assert done.returncode == 0, done.stderr

@@ -317,6 +317,12 @@ def test_arguments_that_redaction_makes_invalid_json_are_a_text() -> None:
     assert strange[0]["content"] == "X"
 
 
+def test_arguments_that_redaction_nests_too_deep_are_a_text() -> None:
+    call = assistant([{"type": "tool_use", "id": "a", "name": "go", "input": {"password": "x"}}])
+    deep = redacted_messages([call], lambda text: "[" * 100_000 if "password" in text else text)
+    assert deep[0]["content"][0]["input"] == "[" * 100_000
+
+
 def test_redact_runs_for_every_summarizer_of_a_strategy() -> None:
     spy = Spy()
     compactor = fl.Compactor(MessageCount(1), Summarize(spy, keep_recent=1), redact=redact, counter="chars/4")

@@ -14,13 +14,13 @@ from typing import Any
 import click
 
 from foldline._cli.parquet import is_parquet, row_transcripts
-from foldline._cli.progress import FileReport
+from foldline._cli.progress import FileReport, os_error, printable
 from foldline._cli.sources import STDIN, Source, transcripts
 from foldline._cli.terminal import Screen
-from foldline._util.files import make_folder, replacing
+from foldline._util.files import make_folder, remedy, replacing
 from foldline.batch import BatchCompactor
 from foldline.batch.report import BatchReport, Sample, rows_of
-from foldline.errors import FoldlineError, FoldlineWarning
+from foldline.errors import FoldlineError, FoldlineWarning, StoreError
 from foldline.report import html
 from foldline.typing import StoredTranscript
 
@@ -63,18 +63,26 @@ class Reporting:
 
         Raises:
             click.UsageError: The file or a page cannot be written.
+            StoreError: An output is not one of this command, although its hash was recorded.
         """
         report = BatchReport(max(self.samples, 1))
         for each in files.values():
             rows = () if each.output is None else rows_of(out / each.output)
-            report.add_file(each.record(), rows)
+            try:
+                report.add_file(each.record(), rows)
+            except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+                detail = "is no output of this command; run it without --resume"
+                raise StoreError(detail, code="bad_output", path=str(out / str(each.output))) from None
         try:
             pages = self._pages(report.samples(), files, compactor, is_paid=cost is not None) if self.samples else {}
             figures = report.to_dict(cost, pages)
             with replacing(self.path) as stream:
                 stream.write(json.dumps(figures, indent=2).encode() + b"\n")
         except OSError as error:
-            raise click.BadParameter(f"cannot be written: {error.strerror}", param_hint="--report") from None
+            detail = f"cannot be written: {os_error(error)}; {remedy(error)}"
+            raise click.BadParameter(detail, param_hint="--report") from None
+        except StoreError as error:
+            raise click.BadParameter(f"{printable(error.path)}: {error.detail}", param_hint="--report") from None
         if as_json:
             click.echo(json.dumps({"report": figures}))
         else:

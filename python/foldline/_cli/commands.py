@@ -31,7 +31,7 @@ from foldline._cli.options import (
     make_counter,
     running_options,
 )
-from foldline._cli.progress import Column, Reporter, Table, printable, write_json
+from foldline._cli.progress import Column, Reporter, Table, os_error, printable, write_json
 from foldline._cli.restore import restore
 from foldline._cli.run import Compacting
 from foldline._cli.see import audit_command, diff_command, show_command, write_page
@@ -70,7 +70,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _PIPE_CLOSED
     except OSError as error:
         _forget_stdout()
-        click.echo(f"foldline: stopped: {error.strerror or type(error).__name__}", err=True)
+        click.echo(f"foldline: stopped: {os_error(error)}", err=True)
         return 1
     except FoldlineError as error:
         place = f"{printable(error.path)}: " if error.path else ""

@@ -195,24 +195,33 @@ def _sessions(connection: sa.Connection, source: DatabaseSource, on_problem: OnP
     """The sessions of `SqlStore` by id, each with every appended message."""
     import sqlalchemy as sa
 
+    from foldline.stores._damage import DamagedRow, Damages, message_of
     from foldline.stores._schema import MESSAGES
 
     _check_schema(connection)
-    query = sa.select(MESSAGES.c.session_id, MESSAGES.c.message).order_by(MESSAGES.c.session_id, MESSAGES.c.seq)
+    columns = (MESSAGES.c.session_id, MESSAGES.c.seq, MESSAGES.c.message)
+    query = sa.select(*columns).order_by(MESSAGES.c.session_id, MESSAGES.c.seq)
     session: str | None = None
     messages: list[Any] = []
+    damages = Damages("")
     number = 0
 
     def whole() -> Iterator[StoredTranscript]:
         if session is not None:
             with _reporting(on_problem, f"session {number}", source.path):
                 yield _transcript(messages, session, number)
+        for problem in damages.problems():
+            on_problem(dataclasses.replace(problem, path=source.path))
 
-    for name, text in _streamed(connection, query):
-        if name != session:
+    for name, seq, text in _streamed(connection, query):
+        if str(name) != session:
             yield from whole()
-            session, messages, number = name, [], number + 1
-        messages.append(json.loads(text))
+            session, messages, number = str(name), [], number + 1
+            damages = Damages(session)
+        try:
+            messages.append(message_of(text))
+        except DamagedRow as damage:
+            damages.add(f"messages of session {number}", seq, damage.code)
     yield from whole()
 
 

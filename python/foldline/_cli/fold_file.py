@@ -32,6 +32,7 @@ __all__ = [
     "FoldedFile",
     "compact_file",
     "fold_file",
+    "mode_of",
     "output_names",
     "place_files",
     "source_name",
@@ -299,7 +300,7 @@ def _output(
 ) -> Iterator[tuple[Staged, IO[bytes]]]:
     """A staged output and the stream to write; recorded in the report when complete."""
     folder = make_folder(out, name.parent)
-    with outputs.staging(folder / name.name, mode=_mode(source)) as (output, stream):
+    with outputs.staging(folder / name.name, mode=mode_of(source)) as (output, stream):
         hashing = Hashing(stream)
         with compressing(hashing, name.suffix) as packed:
             yield output, packed
@@ -352,7 +353,7 @@ def _write(stream: IO[bytes], lines: Iterator[bytes], *, as_document: bool) -> N
     stream.write(closing if several else b"\n")
 
 
-def _mode(source: Source) -> int:
+def mode_of(source: Source) -> int:
     """The source's permissions, as gzip gives them to its output; private without a file."""
     if source.path != STDIN:
         with contextlib.suppress(OSError):

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import click
 
 from foldline._cli.pace import Pace, size_of
+from foldline._util.checks import fields_of
+from foldline._util.files import failed_path
 from foldline.errors import FoldlineError
 from foldline.typing import Problem
 
@@ -33,6 +35,7 @@ __all__ = [
     "Reporter",
     "Stop",
     "Table",
+    "os_error",
     "printable",
     "totals",
     "write_json",
@@ -73,6 +76,13 @@ def printable(text: str) -> str:
     )
 
 
+def os_error(error: OSError) -> str:
+    """An error on one line: the file, if it is known, and what is wrong."""
+    path = failed_path(error)
+    what = error.strerror or type(error).__name__
+    return what if path is None else f"{printable(path)}: {what}"
+
+
 def write_json(record: object) -> None:
     """Writes one JSON document as a line of standard output; ASCII, which every terminal and pipe can encode."""
     click.echo(json.dumps(record))
@@ -108,6 +118,14 @@ class FileReport:
         self.tokens_before += tokens_before or 0
         self.tokens_after += tokens_after or 0
         self.longest = max(self.longest, messages)
+
+    @classmethod
+    def of(cls, record: object) -> FileReport | None:
+        """The report of which `record` made a record; None if the record is another one, or damaged."""
+        known = fields_of(cls, record)
+        if known is None or known.keys() | {"seconds"} != {field.name for field in fields(cls)}:
+            return None
+        return cls(**known)
 
     def record(self) -> dict[str, Any]:
         """All fields as a dict: counts, longest transcript, summaries to retry, sizes and hashes."""

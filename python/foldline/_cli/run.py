@@ -86,6 +86,8 @@ class Compacting:
                 if cache is not None:
                     cache.check()  # before the records of an earlier run are replaced
                 if self.resume:
+                    if cache is not None:
+                        cache.spent()  # limits cover the resumed run too, so its amounts must be known
                     finished |= run.resumed(sources, names)
                 else:
                     run.begin(names)

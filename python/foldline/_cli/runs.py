@@ -12,12 +12,23 @@ from typing import Any
 
 import click
 
-from foldline._cli.fold_file import BOOKKEEPING, source_name
+from foldline._cli.fold_file import BOOKKEEPING, mode_of, source_name
 from foldline._cli.inputs import sha256_of
-from foldline._cli.progress import FileReport, Reporter, totals
+from foldline._cli.progress import FileReport, Reporter, printable, totals
 from foldline._cli.sources import STDIN, Source
 from foldline._core import __version__
-from foldline._util.files import create_private, hold, make_folder, remove_stale, replacing
+from foldline._util.files import (
+    Outputs,
+    create_private,
+    failed_path,
+    hold,
+    make_folder,
+    narrow,
+    read_regular,
+    remedy,
+    remove_stale,
+    replacing,
+)
 from foldline.errors import StoreError
 from foldline.typing import Problem
 
@@ -30,6 +41,8 @@ _JOURNAL = "finished.jsonl"
 _SYNC_EVERY_S = 1.0
 #: Warnings in detail; the rest is a number on standard error, and listed in the manifest.
 _MOST_WARNINGS = 10
+#: Longest version and name of an option, of those that a manifest has, in messages.
+_LONGEST_NAME = 40
 
 
 class Run:
@@ -73,18 +86,20 @@ class Run:
         Raises:
             OSError: The folder cannot be written to.
         """
-        place = self.folder / "probe"
-        with replacing(place):
+        with Outputs() as outputs, outputs.staging(self.folder / _MANIFEST):
             pass
-        place.unlink(missing_ok=True)
 
     def begin(self, names: Mapping[Source, Path]) -> None:
-        """Starts a new run: removes temporary files of killed runs and earlier records."""
+        """Starts a new run: removes temporary files of killed runs and earlier records.
+
+        Raises:
+            StoreError: A file of the records cannot be used.
+        """
         with contextlib.suppress(click.UsageError):  # no manifest, so nothing is known
             self._note_earlier(self._manifest())
         self._sweep(names.values())
         # Before everything else, so that files of an earlier run do not count as finished.
-        (self.folder / _JOURNAL).unlink(missing_ok=True)
+        self._remove_journal()
         self.write([], complete=False)
 
     def resumed(self, sources: Sequence[Source], names: Mapping[Source, Path]) -> dict[Source, FileReport]:
@@ -92,25 +107,30 @@ class Run:
 
         Raises:
             click.UsageError: The earlier run had other options or another version.
+            StoreError: A file of the records cannot be used.
         """
         manifest = self._manifest()
         if manifest is None:
             self.begin(names)
             return {}
         if manifest.get("foldline") != __version__:
-            raise click.UsageError(f"--resume: the run was started by version {manifest.get('foldline')}")
+            version = printable(str(manifest.get("foldline")))
+            raise click.UsageError(f"--resume: the run was started by version {version[:_LONGEST_NAME]}")
         before = manifest.get("options")
         if before != self.options:
             before = before if isinstance(before, dict) else {}
-            keys = [key for key in {**before, **self.options} if before.get(key) != self.options.get(key)]
+            keys = [
+                printable(key)[:_LONGEST_NAME]
+                for key in {**before, **self.options}
+                if before.get(key) != self.options.get(key)
+            ]
             raise click.UsageError(f"--resume: the run was started with other options: {', '.join(sorted(keys))}")
         self._note_earlier(manifest)
-        known = {record.get("source"): record for record in self._records(manifest)}
+        known = {report.source: report for report in map(FileReport.of, self._records(manifest)) if report is not None}
         done = {}
         for source in sources:
-            record = known.get(source_name(source))
-            report = _still_true(record, source, self.out, names[source]) if record else None
-            if report is not None:
+            report = known.get(source_name(source))
+            if report is not None and _is_still_true(report, source, self.out, names[source]):
                 done[source] = report
         self._sweep(names.values())
         # Before the journal restarts, so that its records are not lost.
@@ -118,19 +138,28 @@ class Run:
         return done
 
     def finished(self, report: FileReport) -> None:
-        """Records a file whose output is in place. A record lost in a power cut means folding the file again."""
-        if self._journal is None:
-            # `begin` and `write` have removed an earlier one.
-            self._journal = create_private(self.folder / _JOURNAL, os.O_WRONLY | os.O_APPEND)
-        line = json.dumps(report.record()).encode() + b"\n"
-        while line:
-            line = line[os.write(self._journal, line) :]
-        if time.monotonic() - self._synced_s >= _SYNC_EVERY_S:
-            os.fsync(self._journal)
-            self._synced_s = time.monotonic()
+        """Records a file whose output is in place. A record lost in a power cut means folding the file again.
+
+        Raises:
+            StoreError: The record cannot be written.
+        """
+        with _using(self.folder / _JOURNAL) as path:
+            if self._journal is None:
+                # `begin` and `write` have removed an earlier one.
+                self._journal = create_private(path, os.O_WRONLY | os.O_APPEND)
+            line = json.dumps(report.record()).encode() + b"\n"
+            while line:
+                line = line[os.write(self._journal, line) :]
+            if time.monotonic() - self._synced_s >= _SYNC_EVERY_S:
+                os.fsync(self._journal)
+                self._synced_s = time.monotonic()
 
     def write(self, files: Sequence[FileReport], *, complete: bool) -> None:
-        """Writes ``run.json``: the options of the run, the outcome of each file, older outputs. Deterministic."""
+        """Writes ``run.json``: the options of the run, the outcome of each file, older outputs. Deterministic.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
         manifest = {
             "foldline": __version__,
             "command": self.command,
@@ -139,7 +168,7 @@ class Run:
             "totals": totals(files),
             "earlier_outputs": self.earlier_outputs(files),
         }
-        with replacing(self.folder / _MANIFEST) as stream:
+        with _using(self.folder / _MANIFEST) as path, replacing(path) as stream:
             # One line per file, since there may be a million.
             stream.write(json.dumps(manifest, indent=2).removesuffix("\n}").encode() + b',\n  "files": [')
             for index, report in enumerate(files):
@@ -148,7 +177,7 @@ class Run:
         if self._journal is not None:
             os.close(self._journal)
             self._journal = None
-        (self.folder / _JOURNAL).unlink(missing_ok=True)
+        self._remove_journal()
 
     def earlier_outputs(self, files: Iterable[FileReport]) -> list[str]:
         """Outputs of earlier runs that are not among those of these files, sorted. They are never removed."""
@@ -164,14 +193,17 @@ class Run:
         self._earlier = {name for name in outputs if isinstance(name, str) and os.path.isfile(self.out / name)}  # noqa: PTH113 - of a million
 
     def _manifest(self) -> dict[str, Any] | None:
-        try:
-            manifest = json.loads((self.folder / _MANIFEST).read_bytes())
-        except FileNotFoundError:
-            return None
-        except ValueError:
-            manifest = None
+        with _using(self.folder / _MANIFEST) as path:
+            try:
+                manifest = json.loads(read_regular(path))
+            except FileNotFoundError:
+                return None
+            except (ValueError, RecursionError):
+                manifest = None
         if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), list):
-            raise click.UsageError(f"--resume: {self.folder / _MANIFEST} is not a manifest of a run")
+            raise click.UsageError(
+                f"--resume: {path} is not a manifest of a run; without --resume the run starts from the beginning"
+            )
         return manifest
 
     def _records(self, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -180,10 +212,18 @@ class Run:
 
     def _journal_records(self) -> Iterator[Any]:
         """The complete lines of the journal."""
-        with contextlib.suppress(FileNotFoundError):
-            for line in (self.folder / _JOURNAL).read_bytes().splitlines():
-                with contextlib.suppress(ValueError):
-                    yield json.loads(line)
+        with _using(self.folder / _JOURNAL) as path:
+            try:
+                lines = read_regular(path).splitlines()
+            except FileNotFoundError:
+                return
+        for line in lines:
+            with contextlib.suppress(ValueError, RecursionError):
+                yield json.loads(line)
+
+    def _remove_journal(self) -> None:
+        with _using(self.folder / _JOURNAL) as path:
+            path.unlink(missing_ok=True)
 
     def _sweep(self, names: Iterable[Path]) -> None:
         """Removes temporary files of killed writers."""
@@ -203,10 +243,26 @@ def begun(out: Path, options: Mapping[str, Any], command: str) -> Iterator[Run]:
             stack.callback(run.close)
             run.probe()
         except OSError as error:
-            raise click.BadParameter(f"cannot be written to: {error.strerror}", param_hint="--out") from None
+            place = failed_path(error) or str(out / BOOKKEEPING)
+            detail = f"{printable(place)} cannot be written to: {error.strerror}; {remedy(error)}"
+            raise click.BadParameter(detail, param_hint="--out") from None
         except StoreError as error:
-            raise click.BadParameter(error.detail, param_hint="--out") from None
+            raise click.BadParameter(f"{printable(error.path)}: {error.detail}", param_hint="--out") from None
         yield run
+
+
+@contextlib.contextmanager
+def _using(path: Path) -> Iterator[Path]:
+    """A file of the records, whose errors name it and say what to do.
+
+    Raises:
+        StoreError: In place of an `OSError`.
+    """
+    try:
+        yield path
+    except OSError as error:
+        detail = f"cannot be used ({error.strerror or type(error).__name__}): {remedy(error)}"
+        raise StoreError(detail, code="records_failed", path=str(path)) from None
 
 
 def tell_resumed(finished: Mapping[Source, FileReport], reporter: Reporter) -> None:
@@ -229,20 +285,19 @@ def tell_earlier(run: Run, names: Mapping[Source, Path], files: Sequence[FileRep
         reporter.say(f"warning: {len(earlier) - _MOST_WARNINGS} more outputs are left from earlier runs")
 
 
-def _still_true(record: Mapping[str, Any], source: Source, out: Path, name: Path) -> FileReport | None:
-    """The report of a file if it need not be folded again, else None."""
-    if source.path == STDIN or record.get("retry"):
-        return None
-    try:
-        report = FileReport(**record)
-    except TypeError:
-        return None
+def _is_still_true(report: FileReport, source: Source, out: Path, name: Path) -> bool:
+    """Whether a file need not be folded again. Its output loses permissions that the source has lost since."""
+    if source.path == STDIN or report.retry:
+        return False
     with contextlib.suppress(OSError):
         if sha256_of(Path(source.path)) != (report.input_bytes, report.input_sha256):
-            return None
+            return False
         if report.output is None:
-            return report
+            return True
         place = out / name
         if report.output == name.as_posix() and not place.is_symlink():
-            return report if sha256_of(place) == (report.output_bytes, report.output_sha256) else None
-    return None
+            if sha256_of(place) != (report.output_bytes, report.output_sha256):
+                return False
+            narrow(place, mode_of(source))
+            return True
+    return False

@@ -33,8 +33,12 @@ __all__ = [
     "compressing",
     "create_private",
     "ensure_private",
+    "failed_path",
     "hold",
     "make_folder",
+    "narrow",
+    "read_regular",
+    "remedy",
     "remove_stale",
     "replacing",
     "sync_folder",
@@ -51,6 +55,10 @@ TEMPORARY = ".foldline-"
 
 #: Mode of a file that may hold text of conversations: only its owner reads and writes it.
 PRIVATE = 0o600
+
+#: Errors of a full disk, and of something else in the place of a file.
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+_NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ELOOP)
 
 #: Errors of file systems that have no modes.
 _NO_MODES = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
@@ -151,7 +159,7 @@ def make_folder(root: Path, relative: Path) -> Path:
     for part in relative.parts:
         folder /= part
         if folder.is_symlink():
-            raise StoreError("a link is in place of a folder", code="linked_folder")
+            raise StoreError("a link is in place of a folder", code="linked_folder", path=str(folder))
         folder.mkdir(exist_ok=True)
     return folder
 
@@ -187,6 +195,48 @@ def ensure_private(path: str | os.PathLike[str]) -> None:
     """
     with contextlib.suppress(FileExistsError):
         os.close(create_private(path, os.O_RDWR))
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a file. Does not wait for a pipe.
+
+    Raises:
+        FileNotFoundError: There is none.
+        OSError: It cannot be read, or is not a regular file.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise FileExistsError(errno.EEXIST, "not a regular file", str(path))
+    return path.read_bytes()
+
+
+def remedy(error: OSError) -> str:
+    """What to do about a file that cannot be read or written."""
+    if error.errno in _FULL:
+        return "its disk is full: make room and continue"
+    if error.errno in _NO_FILE:
+        return "move it away and continue"
+    return "check that its folder exists, and that both can be read and written"
+
+
+def failed_path(error: OSError) -> str | None:
+    """The file that an error is about, if it is known. Of a rename: the new name."""
+    path = error.filename2 or error.filename
+    return None if path is None or isinstance(path, int) else os.fsdecode(path)
+
+
+def narrow(path: Path, mode: int) -> None:
+    """Takes from a file the permissions that a mode does not have. A link is not followed.
+
+    Raises:
+        OSError: It cannot be opened or changed.
+    """
+    known = stat.S_IMODE(path.lstat().st_mode)
+    if known & ~mode and hasattr(os, "O_NOFOLLOW"):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            _set_mode(descriptor, known & mode)
+        finally:
+            os.close(descriptor)
 
 
 def _set_mode(descriptor: int, mode: int) -> None:

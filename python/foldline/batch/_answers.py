@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from foldline._util.files import sync_folder
+from foldline._util.files import read_regular, sync_folder
 
 fcntl: ModuleType | None
 try:
@@ -113,15 +113,17 @@ class Answers:
     def waiting(self) -> Iterator[tuple[Path, bytes, str]]:
         """The waiting answers of all processes: file, key and value."""
         for path in sorted(self._folder.glob(f"{self._name}.*{_ANSWER}")):
-            with contextlib.suppress(OSError, ValueError, TypeError):
-                key, value = json.loads(path.read_bytes())
+            with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
+                key, value = json.loads(read_regular(path))
                 if isinstance(value, str):
                     yield path, bytes.fromhex(key), value
 
     def remove_stale(self) -> None:
         """Removes the reservations of killed processes."""
         for path in self._folder.glob(f"{self._name}.*{_RESERVED}"):
-            with contextlib.suppress(OSError):  # locked, or removed by another process
+            with contextlib.suppress(OSError):  # locked, no file, or removed by another process
+                if not path.is_file():
+                    continue
                 if fcntl is not None:
                     with path.open("rb") as stream:
                         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

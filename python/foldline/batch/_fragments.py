@@ -193,7 +193,7 @@ class FragmentWriter:
             return
         folder = make_folder(self.out, TRIES)
         deaths = 0
-        for trace in folder.glob(f"{name}.*"):
+        for trace in filter(Path.is_file, folder.glob(f"{name}.*")):
             with contextlib.suppress(OSError), trace.open("rb") as stream:  # locked: its process is alive
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 deaths += 1
@@ -226,7 +226,8 @@ class FragmentWriter:
         import pyarrow.parquet as pq
 
         counts = dict.fromkeys(_COUNTED, 0)
-        with contextlib.suppress(OSError, pa.ArrowException):
+        # Also of another program's file under its name, whose values may be any.
+        with contextlib.suppress(OSError, pa.ArrowException, ValueError, TypeError, LookupError, RecursionError):
             if path.is_symlink():
                 return None
             with pq.ParquetFile(path, page_checksum_verification=True) as file:

@@ -7,6 +7,7 @@ import dataclasses
 import errno
 import hashlib
 import json
+import math
 import os
 import sqlite3
 import threading
@@ -15,11 +16,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from foldline._util.files import ensure_private
+from foldline._util.checks import fields_of
+from foldline._util.files import ensure_private, failed_path, remedy
 from foldline._util.sqlite import set_durable
 from foldline.batch._answers import AnswerReservation, Answers
 from foldline.errors import ConfigError, StoreError, SummaryError
-from foldline.typing import ChatModel, Completion, Messages, Summarizer, SummarizeRequest
+from foldline.typing import ChatModel, Completion, Facts, Messages, Summarizer, SummarizeRequest
 
 fcntl: ModuleType | None
 try:
@@ -44,19 +46,18 @@ _STORED = tuple(field.name for field in dataclasses.fields(Completion))
 #: 4 characters, of which JSON writes each with up to 6 bytes.
 _LEAST_RESERVED_BYTES, _TOKEN_BYTES = 1 << 16, 32
 
-#: What to do about an error of the cache, by SQLite's primary code.
+#: What to do about an error of the cache, by SQLite's primary code; errors without one are about what it contains.
+_NOT_ALLOWED = "check that it, and its -wal and -shm beside it, are files that can be read and written"
 _NO_CACHE = "it is damaged, or no cache of summaries: move it away; its summaries are then paid for again"
-_DISK_IS_FULL = "its disk is full: make room and continue"
+_NO_AMOUNTS = "the amounts in it are damaged: start without --resume, or call forget_spent; summaries are kept"
 _REMEDIES = {
     sqlite3.SQLITE_NOTADB: _NO_CACHE,
     sqlite3.SQLITE_CORRUPT: _NO_CACHE,
     sqlite3.SQLITE_ERROR: _NO_CACHE,
-    sqlite3.SQLITE_FULL: _DISK_IS_FULL,
+    sqlite3.SQLITE_FULL: "its disk is full: make room and continue",
     sqlite3.SQLITE_IOERR: "its disk fails or is full: make room, or move the folder to another disk",
     sqlite3.SQLITE_BUSY: "another process holds its lock: wait for it and continue",
 }
-_NOT_ALLOWED = "check that its folder exists, and that both can be read and written"
-_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 class SummaryCache:
@@ -84,7 +85,7 @@ class SummaryCache:
         self.__init__(state["path"])  # type: ignore[misc]
 
     def get(self, key: bytes) -> Completion | None:
-        """The summary stored under a key, or None.
+        """The summary stored under a key, or None. A row that cannot be read is removed.
 
         Raises:
             StoreError: The file cannot be read.
@@ -92,17 +93,14 @@ class SummaryCache:
         with self._errors():
             connection = self._connection()
             row = connection.execute("SELECT completion FROM summaries WHERE key = ?", (key,)).fetchone()
-            if row is None:
-                # An answer that the full disk kept out of the database.
-                row = next(((value,) for _, known, value in self._answers().waiting() if known == key), None)
-            if row is None:
-                return None
-            try:
-                stored = json.loads(row[0])
-                return Completion(**(stored | {"notes": tuple(stored["notes"])}))
-            except (ValueError, TypeError, KeyError):  # a damaged row is a miss
-                connection.execute("DELETE FROM summaries WHERE key = ?", (key,))
-                return None
+            if row is not None:
+                found = _completion(row[0])
+                if found is None:
+                    connection.execute("DELETE FROM summaries WHERE key = ?", (key,))
+                return found
+            # An answer that the full disk kept out of the database.
+            waiting = (_completion(value) for _, known, value in self._answers().waiting() if known == key)
+            return next((found for found in waiting if found is not None), None)
 
     def put(self, key: bytes, completion: Completion, room: AnswerReservation | None = None) -> None:
         """Stores a summary; an existing one is kept.
@@ -150,13 +148,13 @@ class SummaryCache:
         """Adds amounts if all stay within their limits; else adds nothing and returns the exceeded limit's name.
 
         Raises:
-            StoreError: The file cannot be written.
+            StoreError: The file cannot be written, or the amounts in it are damaged.
         """
         with self._errors():
             connection = self._connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
-                spent = dict(connection.execute("SELECT name, amount FROM spent").fetchall())
+                spent = self._amounts(connection)
                 for name, amount in amounts.items():
                     limit = limits.get(name)
                     if limit is not None and spent.get(name, 0.0) + amount > limit:
@@ -170,9 +168,22 @@ class SummaryCache:
         return None
 
     def spent(self) -> dict[str, float]:
-        """Amounts spent, by name."""
+        """Amounts spent, by name.
+
+        Raises:
+            StoreError: The file cannot be read, or the amounts in it are damaged.
+        """
         with self._errors():
-            return dict(self._connection().execute("SELECT name, amount FROM spent").fetchall())
+            return self._amounts(self._connection())
+
+    def _amounts(self, connection: sqlite3.Connection) -> dict[str, float]:
+        amounts = {}
+        for name, amount in connection.execute("SELECT name, amount FROM spent").fetchall():
+            is_known = isinstance(name, bytes) and name.isascii()
+            if not (is_known and isinstance(amount, (int, float)) and math.isfinite(amount)):
+                raise self._failure("bad amount", _NO_AMOUNTS, self.path)
+            amounts[name.decode()] = amount
+        return amounts
 
     def forget_spent(self) -> None:
         """Resets the amounts spent; summaries are kept."""
@@ -181,13 +192,20 @@ class SummaryCache:
 
     @contextlib.contextmanager
     def claimed(self, key: bytes) -> Iterator[None]:
-        """Locks a key: other processes that want it wait. Released when the process ends."""
+        """Locks a key: other processes that want it wait. Released when the process ends.
+
+        Raises:
+            StoreError: The file or its lock cannot be used.
+        """
         self._connection()
         if fcntl is None or self._open is None:
             yield
             return
         lock, place = self._open[2], int.from_bytes(key[:4], "big")
-        fcntl.lockf(lock, fcntl.LOCK_EX, 1, place)
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX, 1, place)
+        except OSError as error:
+            raise self._failure(type(error).__name__, remedy(error), self.path.with_suffix(".lock")) from None
         try:
             yield
         finally:
@@ -205,9 +223,12 @@ class SummaryCache:
         if self._open is None or self._open[0] != os.getpid():
             with self._errors():
                 lock_path = self.path.with_suffix(".lock")
-                ensure_private(self.path)
-                ensure_private(lock_path)
+                for path in (self.path, lock_path):
+                    ensure_private(path)
+                    if not path.is_file():
+                        raise FileExistsError(errno.EEXIST, "not a file", str(path))
                 connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+                connection.text_factory = bytes  # bad UTF-8 is then damage of its row, not an error
                 set_durable(connection, lock_timeout_s=60.0)
                 connection.executescript(_TABLES)
                 lock = os.open(lock_path, os.O_RDWR)
@@ -215,7 +236,8 @@ class SummaryCache:
                 answers.remove_stale()
                 with contextlib.suppress(sqlite3.Error, OSError):  # still full: they are read where they are
                     for path, key, value in answers.waiting():
-                        connection.execute("INSERT OR IGNORE INTO summaries VALUES (?, ?)", (key, value))
+                        if _completion(value) is not None:
+                            connection.execute("INSERT OR IGNORE INTO summaries VALUES (?, ?)", (key, value))
                         path.unlink(missing_ok=True)
             self._open = (os.getpid(), connection, lock, answers)
         return self._open[1]
@@ -232,14 +254,27 @@ class SummaryCache:
                 yield
         except sqlite3.Error as error:
             # The low byte is the primary code, higher bytes extend it (SQLite, "Result and Error Codes").
-            remedy = _REMEDIES.get(getattr(error, "sqlite_errorcode", -1) & 0xFF, _NOT_ALLOWED)
-            raise self._failure(error, remedy) from None
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            raise self._failure(type(error).__name__, _REMEDIES.get(code, _NOT_ALLOWED), self.path) from None
         except OSError as error:
-            raise self._failure(error, _DISK_IS_FULL if error.errno in _FULL else _NOT_ALLOWED) from None
+            raise self._failure(type(error).__name__, remedy(error), failed_path(error) or self.path) from None
 
-    def _failure(self, error: Exception, remedy: str) -> StoreError:
-        detail = f"the cache of summaries cannot be used ({type(error).__name__}): {remedy}"
-        return StoreError(detail, code="cache_failed", path=str(self.path))
+    def _failure(self, what: str, advice: str, path: str | Path) -> StoreError:
+        detail = f"the cache of summaries cannot be used ({what}): {advice}"
+        return StoreError(detail, code="cache_failed", path=str(path))
+
+
+def _completion(data: object) -> Completion | None:
+    """The completion in a row or a waiting answer; None if it is damaged."""
+    try:
+        text = data.decode("ascii") if isinstance(data, bytes) else data  # `put` writes ASCII
+        known = fields_of(Completion, json.loads(text)) if isinstance(text, str) else None
+        if known is None or not known.keys() >= {"text", "notes"}:
+            return None
+        Facts.of(known.get("evidence"))
+    except (ValueError, RecursionError, TypeError, AttributeError, LookupError):
+        return None
+    return Completion(**known)
 
 
 class CachedSummarizer:
@@ -285,7 +320,7 @@ class CachedSummarizer:
                     self.cache.spend({}, cache_hits=1)
             return known
         except StoreError as error:
-            raise SummaryError(error.detail, code=error.code) from None
+            raise SummaryError(error.detail, code=error.code, path=error.path) from None
 
     @contextlib.contextmanager
     def _reserved(self, max_tokens: int) -> Iterator[AnswerReservation]:

@@ -73,7 +73,11 @@ class BatchReport:
         self._seconds = 0.0
 
     def add_file(self, record: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
-        """Adds a file: its record in ``run.json``, and the rows of its output."""
+        """Adds a file: its record in ``run.json``, and the rows of its output.
+
+        Raises:
+            ValueError: A row is none of an output; or another error of Python about its values.
+        """
         self._files += 1
         self._problems += record["problems"]
         seconds = record.get("seconds")
@@ -87,6 +91,8 @@ class BatchReport:
     def _add(self, source: str, place: int, row: Mapping[str, Any]) -> None:
         status, error = row["status"], row["error"]
         code = "" if error is None else error["code"]
+        if status not in _STATUSES or not isinstance(code, str) or not isinstance(row["id"], str):
+            raise ValueError("not a row of an output")
         before, after = row["tokens_before"] or 0, row["tokens_after"] or 0
         self._outcomes[status, code] += 1
         self._tokens["before"] += before

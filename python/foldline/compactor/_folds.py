@@ -139,7 +139,7 @@ class StoredFold:
             if not known_outcome or any(index >= fold.covered for index in kept) or kept != sorted(set(kept)):
                 raise ValueError
             return fold
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             raise StoreError("not a stored fold", code="bad_record") from None
 
 

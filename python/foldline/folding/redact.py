@@ -112,5 +112,5 @@ def _redacted_whole(value: Any, redact: Redact) -> Any:
         return value
     try:
         return json.loads(safe)
-    except ValueError:  # no longer JSON: keep it as text
+    except (ValueError, RecursionError):  # no longer JSON: keep it as text
         return safe
