@@ -8,7 +8,7 @@ use super::node::PyNode;
 use crate::error::Result;
 use crate::formats::jsonl::{Found as FoundValues, MAX_LINE_BYTES, Scanner, document_ranges as ranges_of};
 use crate::formats::record_kind::{RecordKind, classify as classify_record};
-use crate::formats::sessions::session::{Message, Overlay, Session, Thread, items};
+use crate::formats::sessions::session::{Message, Overlay, Session, Thread};
 use crate::formats::sessions::{Agent, Recorded, recorded};
 use crate::formats::{Detected, Format, RequestContext, detect_at, is_storable, not_a_list};
 use crate::json::with_document;
@@ -179,7 +179,7 @@ pub(super) fn assemble_session<'py>(
         let agent = Agent::from_name(kind).map_err(|error| exception(py, error))?;
         let answer = PyDict::new(py);
         answer.set_item("id", id)?;
-        let listed = items(&entries);
+        let listed = entries.items();
         let of_thread = |each: Thread<PyNode<'py>>| {
             let recorded = recorded(agent, &listed, &each);
             thread(py, each, recorded)
