@@ -33,7 +33,7 @@ pub fn conversations<N: Node>(value: &N, named: Option<Format>) -> Vec<Result<Co
 
 fn collect<N: Node>(value: &N, named: Option<Format>, found: &mut Vec<Result<Conversation<N>>>) {
     let is_array = value.kind() == Kind::Array;
-    if named == Some(Format::Gent) && is_array && value.item(0).is_some_and(|first| is_unit(&first)) {
+    if named == Some(Format::Gent) && is_array && value.first().is_some_and(|first| is_unit(&first)) {
         return found.push(Ok(list(value)));
     }
     match classify(value) {

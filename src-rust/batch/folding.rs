@@ -13,7 +13,7 @@ use crate::count::tools::Tool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::evidence::{Evidence, FactItem, FactKind, check as check_facts};
 use crate::fold::{
-    self, Begun, Fold, FoldRequest, JsonMaker, Placed, ResultEdit, Step, edited, text_message,
+    self, Begun, Fold, FoldRequest, JsonMaker, Placed, Step, changes_of, edited, text_message,
     write_extractive,
 };
 use crate::formats::{Format, read_as};
@@ -166,7 +166,7 @@ impl Folding<'_> {
                 }
             }
         };
-        let list = List { plan: fold.plan(), placed: &folded.placed, messages: plainly!(items(messages)) };
+        let list = List { plan: fold.plan(), placed: &folded.placed, messages: messages.items() };
         if plainly!(list.write(out)).is_none() {
             return Ok(None);
         }
@@ -241,8 +241,7 @@ impl<N: Rewrite> List<'_, N> {
 
     fn edit(&self, i: usize, out: &mut Vec<u8>) -> Result<Option<()>> {
         let Some(message) = self.messages.get(i) else { return Ok(None) };
-        let changes: Vec<&ResultEdit> =
-            self.placed.changes.iter().filter(|change| change.message == i).collect();
+        let changes = changes_of(&self.placed.changes, i);
         let is_stripped = self.plan.stripped.binary_search(&i).is_ok();
         let made = edited(&JsonMaker, message, &self.plan.format, &changes, is_stripped)?;
         Ok(push_overlay(&made, out))
@@ -252,13 +251,4 @@ impl<N: Rewrite> List<'_, N> {
         let made = text_message(&self.plan.format, self.messages.first(), side, text);
         push_overlay(&made, out)
     }
-}
-
-fn items<N: Node>(messages: &N) -> Result<Vec<N>> {
-    let mut items = Vec::with_capacity(messages.len());
-    messages.each_item(|_, item| {
-        items.push(item.clone());
-        Ok(())
-    })?;
-    Ok(items)
 }

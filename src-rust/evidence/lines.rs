@@ -14,7 +14,8 @@ pub(super) fn of_call<N: Node>(arguments: &N) -> Option<(u32, u32)> {
         number_of(&named.1)
     };
     if let Some((_, range)) = members.iter().find(|(key, _)| key == "view_range") {
-        return range_of(number_of(&range.item(0)?)?, number_of(&range.item(1)?)?);
+        let [first, last] = <[N; 2]>::try_from(range.first_items(2)).ok()?;
+        return range_of(number_of(&first)?, number_of(&last)?);
     }
     let start = number(&["start_line", "startLine", "line_start", "start_line_one_indexed"]);
     let end = number(&["end_line", "endLine", "line_end", "end_line_one_indexed_inclusive"]);

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::steps::ResultEdit;
 use crate::error::{Error, Result};
 use crate::formats::messages::gent;
-use crate::formats::sessions::session::{Overlay, items};
+use crate::formats::sessions::session::Overlay;
 use crate::formats::{Format, is_thinking_block};
 use crate::node::{Key, Kind, Node};
 use crate::plan::PLACEHOLDER;
@@ -162,7 +162,7 @@ fn changed_items<N: Node, M: Maker<N>>(
     changes: &[Located<'_>],
     depth: usize,
 ) -> std::result::Result<Vec<Item<N, M::Value>>, M::Error> {
-    let mut made: Vec<Item<N, M::Value>> = items(list).into_iter().map(Item::Given).collect();
+    let mut made: Vec<Item<N, M::Value>> = list.items().into_iter().map(Item::Given).collect();
     for run in changes.chunk_by(|(a, _), (b, _)| a.get(depth) == b.get(depth)) {
         if let Some(PathStep::Item(at)) = run[0].0.get(depth)
             && let Some(item) = made.get_mut(*at)

@@ -17,7 +17,7 @@ pub use edits::{Item, JsonMaker, Maker, edited};
 pub use new_message::{system_keys, text_message, text_transcript};
 pub use pictures::{pictures_of, without_pictures};
 pub use room::{LEAST_TEXT_TOKENS, Room};
-pub use steps::{ResultEdit, Step, changes, check, check_fingerprint, steps, text_hash};
+pub use steps::{ResultEdit, Step, changes, changes_of, check, check_fingerprint, steps, text_hash};
 pub use text::{Finished, Price, Redact, fitted, priced, safe_text, write_extractive};
 
 use self::checks::{longer, over_room, refuse_larger, refuse_over_budget, refuse_without_gain};

@@ -9,7 +9,7 @@
 //! `computer_screenshot`, which `computer_call_output` requires: it stays.
 
 use super::edits::{Item, Maker, marked_as_edited};
-use crate::formats::sessions::session::{Overlay, items};
+use crate::formats::sessions::session::Overlay;
 use crate::node::{Key, Kind, Node, is_picture};
 use crate::plan::PLACEHOLDER;
 
@@ -62,7 +62,7 @@ fn count_in<N: Node>(object: &N, level: usize, count: &mut usize) {
             count_in(&inner, level + 1, count);
             continue;
         }
-        for item in items(&inner) {
+        for item in inner.items() {
             if is_picture(&item) {
                 *count += 1;
             } else {
@@ -120,7 +120,7 @@ fn changed<N: Node, M: Maker<N>>(
         }
         let mut is_changed = false;
         let mut made = Vec::new();
-        for item in items(&inner) {
+        for item in inner.items() {
             if is_picture(&item) {
                 let is_cleared = cleared.binary_search(seen).is_ok();
                 *seen += 1;

@@ -124,6 +124,13 @@ pub fn changes(plan: &Plan, source: &dyn MessageSource) -> Result<Vec<ResultEdit
     Ok(changes)
 }
 
+/// The changes of a message, among those of [`changes`]. O(result + log changes).
+#[must_use]
+pub fn changes_of(changes: &[ResultEdit], message: usize) -> Vec<&ResultEdit> {
+    let from = changes.partition_point(|change| change.message < message);
+    changes[from..].iter().take_while(|change| change.message == message).collect()
+}
+
 /// A hash of the text of some messages.
 #[must_use]
 pub fn text_hash(source: &dyn MessageSource, messages: &[usize]) -> u64 {

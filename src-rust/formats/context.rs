@@ -21,7 +21,7 @@ impl<N: Node> RequestContext<N> {
         let configured = || member("toolConfig").filter(|it| it.kind() == Kind::Object)?.get(Key::TOOLS);
         let tools = match member("tools").or_else(configured) {
             Some(tool) if tool.kind() == Kind::Object => vec![tool],
-            Some(tools) if tools.kind() == Kind::Array => items(&tools),
+            Some(tools) if tools.kind() == Kind::Array => tools.items(),
             _ => Vec::new(),
         };
         let given = match format {
@@ -41,14 +41,10 @@ impl<N: Node> RequestContext<N> {
             _ => false,
         });
         let summaries = member("summaries").filter(|given| given.kind() == Kind::Array);
-        let summaries = summaries.map_or_else(Vec::new, |given| items(&given));
+        let summaries = summaries.map_or_else(Vec::new, |given| given.items());
         let summaries = summaries.iter().filter_map(index).filter(|&index| index < count).collect();
         RequestContext { tools, system, summaries }
     }
-}
-
-fn items<N: Node>(list: &N) -> Vec<N> {
-    (0..list.len()).filter_map(|i| list.item(i)).collect()
 }
 
 /// A non-negative integer.

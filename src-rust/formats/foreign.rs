@@ -149,7 +149,7 @@ const SHAPES: &[Foreign] = &[
 /// Why a value is refused, if it has one of these shapes, or is a page of a list of them, as the services export it.
 pub(super) fn refusal_of<N: Node>(value: &N) -> Option<&'static str> {
     shape_of(value, |list| {
-        let first = list.item(0).filter(|first| first.kind() == Kind::Object)?;
+        let first = list.first().filter(|first| first.kind() == Kind::Object)?;
         shape_of(&first, |_| None)
     })
 }

@@ -93,10 +93,10 @@ pub fn classify<N: Node>(value: &N) -> RecordKind {
         Kind::Object => classify_object(value),
         Kind::Array if value.is_empty() => RecordKind::MessageList,
         Kind::Array if cline::is_log(value) => RecordKind::SessionDocument(Agent::ClineLog, &[]),
-        Kind::Array if value.item(0).is_some_and(|first| goose::is_row(&first)) => {
+        Kind::Array if value.first().is_some_and(|first| goose::is_row(&first)) => {
             RecordKind::SessionDocument(Agent::GooseRows, &[])
         }
-        Kind::Array if value.item(0).is_some_and(|first| opencode::is_entry(&first)) => {
+        Kind::Array if value.first().is_some_and(|first| opencode::is_entry(&first)) => {
             RecordKind::SessionDocument(Agent::OpenCode, &[])
         }
         Kind::Array => {
@@ -158,7 +158,7 @@ fn classify_object<N: Node>(value: &N) -> RecordKind {
             Kind::Array => {}
             _ => continue,
         }
-        let first = messages.item(0);
+        let first = messages.first();
         if let Some(detail) = first.as_ref().and_then(foreign::refusal_of) {
             return RecordKind::Unsupported(detail);
         }

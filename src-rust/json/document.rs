@@ -314,10 +314,19 @@ impl<'d> Node for JsonNode<'d> {
         }
     }
 
-    fn item(&self, i: usize) -> Option<Self> {
+    fn first(&self) -> Option<Self> {
         match self.value() {
-            Value::Array(items) => items.get(i).map(|at| self.sibling(*at)),
+            Value::Array(items) => items.first().map(|at| self.sibling(*at)),
             _ => None,
+        }
+    }
+
+    fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
+        match self.value() {
+            Value::Array(items) => {
+                items.iter().enumerate().try_for_each(|(i, at)| read(i, &self.sibling(*at)))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -395,10 +404,9 @@ mod tests {
         assert_eq!(lossy, Ok(Some(true)));
         // A U+FFFD of the source is no replacement, and neither is another string of the document.
         let told = with_document("[\"\u{fffd}\",\"\\ufffd\",\"\\ud800\",\"a\"]".as_bytes(), |node| {
-            let told = |i| node.item(i).and_then(|item| item.with_text(|_, replaced| replaced));
-            [0, 1, 2, 3].map(told)
+            node.items().iter().map(|item| item.with_text(|_, replaced| replaced)).collect::<Vec<_>>()
         });
-        assert_eq!(told, Ok([Some(false), Some(false), Some(true), Some(false)]));
+        assert_eq!(told, Ok(vec![Some(false), Some(false), Some(true), Some(false)]));
     }
 
     #[test]

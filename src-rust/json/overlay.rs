@@ -233,21 +233,22 @@ impl<'t> Node for OverlayNode<'t> {
         }
     }
 
-    fn item(&self, i: usize) -> Option<Self> {
+    fn first(&self) -> Option<Self> {
         match self {
-            OverlayNode::Messages(messages) => messages.get(i).map(|message| OverlayNode::of(message)),
-            OverlayNode::Overlay(Overlay::List(items)) => items.get(i).map(OverlayNode::of),
+            OverlayNode::Messages(messages) => messages.first().map(|message| OverlayNode::of(message)),
+            OverlayNode::Overlay(Overlay::List(items)) => items.first().map(OverlayNode::of),
             OverlayNode::Overlay(_) => None,
-            OverlayNode::Given(node) => node.item(i).map(OverlayNode::Given),
+            OverlayNode::Given(node) => node.first().map(OverlayNode::Given),
         }
     }
 
     fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
+        let read_made = |(i, made): (usize, &'t Overlay<TapeList<'t>>)| read(i, &OverlayNode::of(made));
         match self {
+            OverlayNode::Messages(messages) => messages.iter().copied().enumerate().try_for_each(read_made),
+            OverlayNode::Overlay(Overlay::List(items)) => items.iter().enumerate().try_for_each(read_made),
+            OverlayNode::Overlay(_) => Ok(()),
             OverlayNode::Given(node) => node.each_item(|i, item| read(i, &OverlayNode::Given(*item))),
-            made => (0..made.len())
-                .filter_map(|i| Some((i, made.item(i)?)))
-                .try_for_each(|(i, item)| read(i, &item)),
         }
     }
 

@@ -24,7 +24,7 @@ impl Rewrite for TapeNode<'_> {
         match self.kind() {
             Kind::Array => {
                 out.push(b'[');
-                for (i, item) in self.items().enumerate() {
+                for (i, item) in self.walk().enumerate() {
                     if i > 0 {
                         out.push(b',');
                     }

@@ -180,8 +180,8 @@ impl<'t> TapeNode<'t> {
         self.tape.raw(key)
     }
 
-    /// The items of an array.
-    pub fn items(&self) -> impl Iterator<Item = Self> + use<'t> {
+    /// The items of an array, one by one.
+    pub fn walk(&self) -> impl Iterator<Item = Self> + use<'t> {
         let Self { tape, at } = *self;
         let entry = self.entry();
         let end = if entry.kind == Kind::Array { entry.link } else { at + 1 };

@@ -88,10 +88,10 @@ impl<'t> Node for TapeList<'t> {
         }
     }
 
-    fn item(&self, i: usize) -> Option<Self> {
+    fn first(&self) -> Option<Self> {
         match self {
-            TapeList::All(entries) => entries.get(i).copied(),
-            TapeList::One(node) => node.item(i),
+            TapeList::All(entries) => entries.first().copied(),
+            TapeList::One(node) => node.first(),
         }
         .map(TapeList::One)
     }

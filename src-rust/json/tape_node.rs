@@ -111,15 +111,15 @@ impl<'t> Node for TapeNode<'t> {
     }
 
     fn len(&self) -> usize {
-        self.items().count()
+        self.walk().count()
     }
 
-    fn item(&self, i: usize) -> Option<Self> {
-        self.items().nth(i)
+    fn first(&self) -> Option<Self> {
+        self.walk().next()
     }
 
     fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
-        self.items().enumerate().try_for_each(|(i, item)| read(i, &item))
+        self.walk().enumerate().try_for_each(|(i, item)| read(i, &item))
     }
 
     fn members(&self) -> Result<Vec<(String, Self)>> {

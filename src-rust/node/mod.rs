@@ -113,7 +113,7 @@ pub trait Node: Sized + Clone {
         None
     }
 
-    /// Number of items of an array node; 0 for others.
+    /// Number of items of an array node; 0 for others. O(items) of JSON text.
     fn len(&self) -> usize;
 
     /// Whether [`Node::len`] is 0.
@@ -121,18 +121,34 @@ pub trait Node: Sized + Clone {
         self.len() == 0
     }
 
-    /// Item `i` of an array node.
-    fn item(&self, i: usize) -> Option<Self>;
+    /// The first item of an array node.
+    fn first(&self) -> Option<Self>;
 
-    /// Calls `read` on every item of an array node, with its index.
+    /// Calls `read` on every item of an array node, with its index. There is no access by index: the items of JSON text
+    /// are found only by walking, so that a loop over indices would be quadratic.
     ///
     /// # Errors
     /// Those of `read`; `changed_while_read`.
-    fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
-        (0..self.len()).try_for_each(|i| read(i, &self.item(i).ok_or_else(changed)?))
+    fn each_item(&self, read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()>;
+
+    /// The items of an array node.
+    fn items(&self) -> Vec<Self> {
+        self.first_items(usize::MAX)
     }
 
-    /// The first result of `look` over the items of an array node. O(items), unlike calling [`Node::item`] for each.
+    /// The first `most` items of an array node, if it has as many. O(result).
+    fn first_items(&self, most: usize) -> Vec<Self> {
+        let mut items = Vec::new();
+        self.find_item(|item| {
+            if items.len() < most {
+                items.push(item.clone());
+            }
+            (items.len() == most).then_some(())
+        });
+        items
+    }
+
+    /// The first result of `look` over the items of an array node. O(items).
     fn find_item<R>(&self, mut look: impl FnMut(&Self) -> Option<R>) -> Option<R> {
         let mut found = None;
         let walked = self.each_item(|_, item| {

@@ -34,9 +34,11 @@ pub fn told<N: Node>(node: &N, out: &mut String) {
         let sought = [a, b].map(|i| found.under(&wanted, keys[i]).map(json_of));
         assert_eq!(pair.map(|value| Some(json_of(&value))), sought);
     }
-    for i in 0..node.len() {
+    let items = node.items();
+    assert_eq!((items.len(), node.first().as_ref().map(json_of)), (node.len(), items.first().map(json_of)));
+    for (i, item) in items.iter().enumerate() {
         out.push_str(&format!("[{i}]"));
-        node.item(i).iter().for_each(|item| told(item, out));
+        told(item, out);
     }
     for (key, value) in node.members().unwrap_or_default() {
         out.push_str(&format!("{key:?}:"));

@@ -10,7 +10,7 @@ use super::{Prepared, is_call};
 use crate::count::counter::{Counter, Interrupt, MessageView};
 use crate::error::{Error, Result};
 use crate::formats::{Detector, Observed, not_a_list, read_message};
-use crate::node::{Kind, Node, changed};
+use crate::node::{Kind, Node};
 use crate::transcript::{Builder, MessageSource, chained};
 
 /// Messages between two checks for interruption in a long comparison.
@@ -153,19 +153,18 @@ impl Prepared {
             return Err(not_a_list(messages));
         }
         let mut builder = Builder::new(self.format().framing(), self.wants_result_json);
-        let count = messages.len();
-        for (i, &hash) in self.hashes.iter().enumerate().take(count) {
+        let messages = messages.items();
+        for (i, (message, &hash)) in messages.iter().zip(&self.hashes).enumerate() {
             if i % ASK_EVERY_MESSAGES == 0 && !check() {
                 return Err(Error::interrupted());
             }
             builder.truncate(0);
-            let message = messages.item(i).ok_or_else(changed)?;
-            let is_read = read_message(&message, self.format(), &mut builder).is_ok();
+            let is_read = read_message(message, self.format(), &mut builder).is_ok();
             if !is_read || builder.transcript().message_hash(0) != hash {
                 return Ok(Some(i));
             }
         }
-        Ok((count != self.len()).then_some(count.min(self.len())))
+        Ok((messages.len() != self.len()).then_some(messages.len().min(self.len())))
     }
 
     /// Removes all but the first `messages` messages, later annotations, and all pending messages. `detector` must have
@@ -234,8 +233,8 @@ mod tests {
         let counter = Heuristic::from_name("chars/4").unwrap();
         with_document(LOOP.as_bytes(), |list| {
             let mut live = Prepared::new(None, Arc::from([]), &counter, &mut || true).unwrap();
-            for i in 0..list.len() {
-                assert!(matches!(live.read(&list.item(i).unwrap()), Ok(Observed::Read)));
+            for (i, message) in list.items().iter().enumerate() {
+                assert!(matches!(live.read(message), Ok(Observed::Read)));
                 live.commit_pending(&[], &counter, &mut || true).unwrap();
                 // The first i + 1 messages, read at once.
                 let whole = read_messages(&list, Format::OpenAiChat, false).unwrap();
@@ -269,8 +268,9 @@ mod tests {
         let counter = Heuristic::from_name("chars/4").unwrap();
         with_document(LOOP.as_bytes(), |list| {
             let mut live = Prepared::new(None, Arc::from([]), &counter, &mut || true).unwrap();
-            for i in 0..4 {
-                live.read(&list.item(i).unwrap()).unwrap();
+            let messages = list.items();
+            for message in &messages[..4] {
+                live.read(message).unwrap();
             }
             live.commit_pending(&[], &counter, &mut || true).unwrap();
             let before = (live.fingerprint(), live.total(), live.structure().clone());
@@ -280,7 +280,7 @@ mod tests {
                     with_document(message.as_bytes(), |message| live.read(&message).err().map(|e| e.index));
                 assert_eq!(read.unwrap(), Some(Some(4)));
             }
-            live.read(&list.item(4).unwrap()).unwrap();
+            live.read(&messages[4]).unwrap();
             assert_eq!(live.pending(), 1);
             live.truncate(4, detector, &counter, &mut || true).unwrap();
             assert_eq!((live.fingerprint(), live.total(), live.structure().clone()), before);
@@ -296,8 +296,8 @@ mod tests {
         let json = format!(r#"[{}]"#, [r#"{"role":"user","content":"word"}"#; 600].join(","));
         with_document(json.as_bytes(), |list| {
             let mut live = Prepared::new(None, Arc::from([]), &counter, &mut || true).unwrap();
-            for i in 0..list.len() {
-                live.read(&list.item(i).unwrap()).unwrap();
+            for message in list.items() {
+                live.read(&message).unwrap();
                 if live.is_full() {
                     live.commit_pending(&[], &counter, &mut || true).unwrap();
                 }

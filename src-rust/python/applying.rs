@@ -8,7 +8,9 @@ use super::node::PyNode;
 use super::node::dicts::item;
 use super::sessions::build as made;
 use crate::error::Error;
-use crate::fold::{Item, Maker, ResultEdit, Step, edited, pictures_of, text_message, without_pictures};
+use crate::fold::{
+    Item, Maker, ResultEdit, Step, changes_of, edited, pictures_of, text_message, without_pictures,
+};
 use crate::formats::sessions::session::Overlay;
 use crate::node::{Key, Kind, Node};
 use crate::plan as core;
@@ -31,7 +33,7 @@ pub(super) fn build<'py>(
         let error = Error::message("not_a_list", "", "a plan is applied to a list or tuple of dicts");
         return Err(exception(py, error));
     }
-    let first = list.item(0);
+    let first = list.first();
     let text = |side: Side, text: &str| made(py, text_message(&plan.format, first.as_ref(), side, text));
     let folded = PyList::empty(py);
     for (done, step) in steps.iter().enumerate() {
@@ -41,10 +43,7 @@ pub(super) fn build<'py>(
         match *step {
             Step::Keep(i) => folded.append(item(messages, i)?)?,
             Step::Edit(i) => {
-                // Changes are ordered by message.
-                let from = changes.partition_point(|change| change.message < i);
-                let changes: Vec<&ResultEdit> =
-                    changes[from..].iter().take_while(|change| change.message == i).collect();
+                let changes = changes_of(changes, i);
                 let message = PyNode::of(item(messages, i)?);
                 let is_stripped = plan.stripped.binary_search(&i).is_ok();
                 let edited = edited(&PyMaker { py }, &message, &plan.format, &changes, is_stripped);

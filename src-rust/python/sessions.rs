@@ -10,7 +10,7 @@ use crate::formats::jsonl::{
     Found as FoundValues, MAX_LINE_BYTES, Scanner, document_ranges as ranges_of, holds_more_than,
 };
 use crate::formats::record_kind::{RecordKind, classify as classify_record};
-use crate::formats::sessions::session::{Message, Overlay, Session, Thread, items};
+use crate::formats::sessions::session::{Message, Overlay, Session, Thread};
 use crate::formats::sessions::{Agent, Recorded, recorded};
 use crate::formats::{self, Detected, Format, RequestContext, detect_at, not_a_list};
 use crate::json::with_document;
@@ -188,7 +188,7 @@ pub(super) fn assemble_session<'py>(
         let agent = Agent::from_name(kind).map_err(|error| exception(py, error))?;
         let answer = PyDict::new(py);
         answer.set_item("id", id)?;
-        let listed = items(&entries);
+        let listed = entries.items();
         let of_thread = |each: Thread<PyNode<'py>>| {
             let recorded = recorded(agent, &listed, &each);
             thread(py, each, recorded)

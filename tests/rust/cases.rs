@@ -36,14 +36,10 @@ fn number(node: &JsonNode<'_>) -> u64 {
     json(node).parse().unwrap()
 }
 
-fn items<'d>(node: &JsonNode<'d>) -> Vec<JsonNode<'d>> {
-    (0..node.len()).map(|i| node.item(i).unwrap()).collect()
-}
-
 /// Runs `check` on every case of a file and says how many there were.
 fn each_case(file: &Path, check: impl Fn(&JsonNode<'_>)) -> usize {
     let bytes = std::fs::read(file).unwrap();
-    with_document(&bytes, |cases| items(&cases).iter().map(&check).count()).unwrap()
+    with_document(&bytes, |cases| cases.items().iter().map(&check).count()).unwrap()
 }
 
 fn cases() -> std::path::PathBuf {
@@ -139,7 +135,7 @@ fn check_plan(case: &JsonNode<'_>) {
     let format = Format::from_name(&text(&field(case, "format").unwrap())).unwrap();
     let messages = field(case, "messages").unwrap();
     let transcript = read_messages(&messages, format, counter.wants_result_json()).unwrap();
-    let pinned = field(case, "pins").map_or(vec![], |pins| items(&pins));
+    let pinned = field(case, "pins").map_or(vec![], |pins| pins.items());
     // By importance, which also pins a summary.
     let importance = pinned.iter().map(|i| (number(i) as usize, 10.0)).collect();
     let structure = analyze(&transcript, &Pins { importance, ..Pins::default() }).unwrap();
@@ -186,7 +182,7 @@ fn problems_are_as_worked_out_by_hand() {
         .iter()
         .map(|problem| format!("[{},\"{}\"]", problem.index, problem.code))
         .collect();
-        let mut expected: Vec<String> = items(&field(case, "problems").unwrap()).iter().map(json).collect();
+        let mut expected: Vec<String> = field(case, "problems").unwrap().items().iter().map(json).collect();
         found.sort();
         expected.sort();
         assert_eq!(found, expected, "{name}");

@@ -27,8 +27,7 @@ fn number(value: &Value) -> f64 {
 fn the_recorded_sample() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/usage.json");
     let bytes = std::fs::read(path).unwrap();
-    let checked =
-        with_document(&bytes, |cases| (0..cases.len()).map(|i| check(&cases.item(i).unwrap())).count());
+    let checked = with_document(&bytes, |cases| cases.items().iter().map(check).count());
     assert_eq!(checked.unwrap(), 37);
 }
 

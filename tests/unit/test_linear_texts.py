@@ -112,8 +112,9 @@ def assert_linear(work: Callable[[str], object], more: dict[str, tuple[str, ...]
         assert growth_of_text(work, head, piece, end) < MOST_GROWTH, (head, piece, end)
 
 
-def test_quadratic_work_exceeds_the_limit() -> None:
+def test_work_beyond_linear_exceeds_the_limit() -> None:
     assert growth(lambda size: lambda: [sum(range(size)) for _ in range(size)], SMALL) > MOST_GROWTH
+    assert growth(lambda size: lambda: sum(range(int(size**1.5))), 10 * SMALL) > MOST_GROWTH
 
 
 # --- Every expression -----------------------------------------------------------------------------------

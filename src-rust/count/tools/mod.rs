@@ -126,11 +126,10 @@ pub fn read_tools<N: Node>(tools: &N) -> Result<Vec<Tool>> {
         let detail = "tools must be a list of objects";
         return Err(crate::error::Error::message("not_a_list", "tools", detail));
     }
-    let mut read = Vec::with_capacity(tools.len());
-    for i in 0..tools.len() {
-        let tool = tools.item(i).ok_or_else(crate::node::changed)?;
-        read_tool(&tool, &mut read).map_err(|error| error.under(&format!("tools[{i}]")))?;
-    }
+    let mut read = Vec::new();
+    tools.each_item(|i, tool| {
+        read_tool(tool, &mut read).map_err(|error| error.under(&format!("tools[{i}]")))
+    })?;
     Ok(read)
 }
 

@@ -44,11 +44,9 @@ impl Value {
             }
             Kind::String => Value::String(node.with_text(|text, _| text.to_owned()).unwrap_or_default()),
             Kind::Array => {
-                let item = |i| {
-                    let item = node.item(i).ok_or_else(crate::node::changed)?;
-                    Self::read_at(&item, depth + 1)
-                };
-                Value::Array((0..node.len()).map(item).collect::<Result<_>>()?)
+                let mut items = Vec::new();
+                node.each_item(|_, item| Self::read_at(item, depth + 1).map(|item| items.push(item)))?;
+                Value::Array(items)
             }
             Kind::Object => {
                 let member = |(key, value): (String, N)| Ok((key, Self::read_at(&value, depth + 1)?));

@@ -125,14 +125,11 @@ fn collect<N: Node>(node: &N, key: &str, depth: usize, said: &mut Vec<(String, S
             }
         }
         Kind::Array => {
-            let texts: Vec<String> = (0..node.len().min(20))
-                .filter_map(|i| node.item(i))
-                .filter_map(|item| item.with_text(|text, _| text.to_owned()))
-                .collect();
+            let items = node.first_items(20);
+            let texts: Vec<String> =
+                items.iter().filter_map(|item| item.with_text(|text, _| text.to_owned())).collect();
             if texts.is_empty() {
-                (0..node.len().min(20))
-                    .filter_map(|i| node.item(i))
-                    .for_each(|item| collect(&item, key, depth + 1, said));
+                items.iter().for_each(|item| collect(item, key, depth + 1, said));
             } else {
                 said.push((key.to_owned(), texts.join(", ")));
             }

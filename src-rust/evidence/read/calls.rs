@@ -5,7 +5,7 @@
 
 use super::files::edited::{Change, change_of, changes_of_patch, patch_of};
 use super::flat::{flat_json, line_of};
-use super::tasks::status_of;
+use super::tasks::{MAX_TASKS, status_of};
 use super::tools::{Tool, tool_of};
 use crate::evidence::commands::folders;
 use crate::evidence::commands::patch;
@@ -254,16 +254,16 @@ fn questions_of<N: Node>(members: &[(String, N)]) -> Vec<UserQuestion> {
             let text = item.with_text(|text, _| text.to_owned());
             text.or_else(|| member_text(&item, &["label", "text", "title", "value", "name", "answer"]))
         };
-        let options = find(&OPTIONS).map_or_else(Vec::new, |(_, list)| {
-            (0..list.len().min(20)).filter_map(|i| list.item(i)).filter_map(label).collect()
-        });
+        let options = find(&OPTIONS)
+            .map_or_else(Vec::new, |(_, list)| list.first_items(20).into_iter().filter_map(label).collect());
         let options =
             options.into_iter().map(|text| (String::new(), one_line(&escape_section_tags(&text), 200)));
         Some(UserQuestion { question, options: options.collect() })
     };
     match members.iter().find(|(key, _)| key == "questions") {
-        Some((_, list)) => (0..list.len().min(20))
-            .filter_map(|i| list.item(i))
+        Some((_, list)) => list
+            .first_items(20)
+            .into_iter()
             .filter_map(|item| match item.with_text(|text, _| one_line(&escape_section_tags(text), 300)) {
                 Some(question) => Some(UserQuestion { question, options: Vec::new() }),
                 None => one(&item
@@ -291,9 +291,10 @@ fn read_text(tool: Tool, text: &str, folder: &str) -> Option<CallIntent> {
 fn texts_of<N: Node>(value: &N) -> Vec<String> {
     let text = |node: &N| node.with_text(|text, _| text.to_owned());
     match value.kind() {
-        Kind::Array => (0..value.len().min(MAX_FILES_PER_CALL))
-            .filter_map(|i| value.item(i))
-            .filter_map(|item| text(&item).or_else(|| member_text(&item, &PATH_KEYS)))
+        Kind::Array => value
+            .first_items(MAX_FILES_PER_CALL)
+            .iter()
+            .filter_map(|item| text(item).or_else(|| member_text(item, &PATH_KEYS)))
             .collect(),
         _ => text(value).into_iter().collect(),
     }
@@ -320,11 +321,12 @@ fn command_text<N: Node>(value: &N) -> String {
 
 fn task_list<N: Node>(list: &N) -> CallIntent {
     let mut tasks = Vec::new();
-    for item in (0..list.len()).filter_map(|i| list.item(i)) {
-        let text = member_text(&item, &["content", "step", "text", "title", "description", "task"]);
-        let status = member_text(&item, &["status", "state"]).unwrap_or_default();
+    list.find_item(|item| {
+        let text = member_text(item, &["content", "step", "text", "title", "description", "task"]);
+        let status = member_text(item, &["status", "state"]).unwrap_or_default();
         tasks.extend(text.map(|text| (text, status_of(&status))));
-    }
+        (tasks.len() == MAX_TASKS).then_some(())
+    });
     CallIntent::TaskList(tasks)
 }
 

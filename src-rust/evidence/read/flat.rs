@@ -46,16 +46,13 @@ fn flatten<N: Node>(node: &N, lead: &str, depth: usize, found: &mut Vec<String>)
         match value.kind() {
             Kind::Object if depth < 2 => flatten(&value, &format!("{key} "), depth + 1, found),
             Kind::Array => {
-                let texts: Vec<String> = (0..value.len().min(8))
-                    .filter_map(|i| value.item(i))
-                    .filter_map(|item| scalar(&item))
-                    .collect();
+                let texts: Vec<String> = value.first_items(8).iter().filter_map(scalar).collect();
                 if !texts.is_empty() && depth < 3 {
                     found.push(format!("{key} {}", texts.join(" + ")));
                 } else if depth < 2 {
-                    (0..value.len().min(3)).filter_map(|i| value.item(i)).for_each(|item| {
+                    for item in value.first_items(3) {
                         flatten(&item, &format!("{key} "), depth + 1, found);
-                    });
+                    }
                 }
             }
             _ => found.extend(scalar(&value).map(|text| format!("{key} {text}"))),

@@ -10,7 +10,7 @@ use crate::evidence::{Note, Task, TaskStatus};
 /// Longest text of a task.
 pub(super) const MAX_TASK_CHARS: usize = 240;
 /// Most tasks kept.
-const MAX_TASKS: usize = 500;
+pub(super) const MAX_TASKS: usize = 500;
 
 /// The status for an agent's word.
 pub(in crate::evidence) fn status_of(word: &str) -> TaskStatus {
@@ -25,17 +25,26 @@ pub(in crate::evidence) fn status_of(word: &str) -> TaskStatus {
 /// The list after all calls so far.
 #[derive(Debug, Default)]
 pub(super) struct TaskList {
+    /// The completed tasks of earlier lists, which no longer change.
+    completed: Vec<Task>,
     tasks: Vec<Task>,
     /// Tasks created one by one, by the agent's number.
     by_number: HashMap<String, usize>,
     created: usize,
+    /// The open tasks by their telling words, as far as they were read for the user's drops.
+    by_word: HashMap<String, Vec<usize>>,
+    /// The number of tasks whose words were read.
+    read: usize,
 }
 
 impl TaskList {
     /// Replaces the list: open tasks missing from the new one are dropped, completed ones stay.
     pub(in crate::evidence) fn replace(&mut self, message: usize, list: Vec<(String, TaskStatus)>) {
-        self.tasks.retain(|task| task.status == TaskStatus::Completed);
+        let before = self.tasks.drain(..);
+        self.completed.extend(before.filter(|task| task.status == TaskStatus::Completed));
         self.by_number.clear();
+        self.by_word.clear();
+        self.read = 0;
         for (text, status) in list.into_iter().take(MAX_TASKS) {
             self.push(message, &text, status);
         }
@@ -53,12 +62,24 @@ impl TaskList {
 
     /// Changes the status of a task.
     pub(super) fn update(&mut self, message: usize, number: &str, status: &str) {
-        let Some(task) = self.by_number.get(number).and_then(|&at| self.tasks.get_mut(at)) else { return };
+        let Some(&at) = self.by_number.get(number) else { return };
+        let Some(task) = self.tasks.get_mut(at) else { return };
         task.message = message;
         if status == "deleted" {
             task.text.clear();
         } else {
+            let was_completed = task.status == TaskStatus::Completed;
             task.status = status_of(status);
+            // A drop forgets the completed tasks that it names.
+            if was_completed && at < self.read {
+                self.read_words(at);
+            }
+        }
+    }
+
+    fn read_words(&mut self, at: usize) {
+        for word in telling(&self.tasks[at].text).into_iter().filter(|word| word.len() > 4) {
+            self.by_word.entry(word).or_default().push(at);
         }
     }
 
@@ -68,28 +89,29 @@ impl TaskList {
         self.tasks.push(Task { message, text, status });
     }
 
-    /// The user drops something: the open tasks that name it.
+    /// The user drops something: the open tasks that name it. O(words), and O(1) for each task and word once.
     pub(super) fn drop_by(&mut self, words: &str) {
-        let said = telling(words);
-        let is_named = |task: &Task| {
-            let own = telling(&task.text);
-            said.iter().any(|word| word.len() > 4 && own.contains(word))
-        };
-        self.tasks
-            .iter_mut()
-            .filter(|task| task.status != TaskStatus::Completed && is_named(task))
-            .for_each(|task| task.text.clear());
+        for at in self.read..self.tasks.len() {
+            self.read_words(at);
+        }
+        self.read = self.tasks.len();
+        for at in telling(words).iter().filter_map(|word| self.by_word.remove(word)).flatten() {
+            let task = &mut self.tasks[at];
+            if task.status != TaskStatus::Completed {
+                task.text.clear();
+            }
+        }
     }
 
     /// The open tasks, and notes of the completed ones.
     pub(super) fn finish(self) -> (Vec<Task>, Vec<Note>) {
+        let tasks = [self.completed, self.tasks].concat();
         let mut newest: HashMap<&str, usize> = HashMap::new();
-        for (i, task) in self.tasks.iter().enumerate() {
+        for (i, task) in tasks.iter().enumerate() {
             newest.insert(&task.text, i);
         }
         let is_newest = |i: usize, task: &Task| newest.get(task.text.as_str()) == Some(&i);
-        let kept =
-            self.tasks.iter().enumerate().filter(|(i, task)| !task.text.is_empty() && is_newest(*i, task));
+        let kept = tasks.iter().enumerate().filter(|(i, task)| !task.text.is_empty() && is_newest(*i, task));
         let (mut open, mut completed) = (Vec::new(), Vec::new());
         for (_, task) in kept {
             if task.status == TaskStatus::Completed {
@@ -115,6 +137,21 @@ mod tests {
         let (open, completed) = list.finish();
         assert_eq!(open, [Task { message: 9, text: "c".into(), status: TaskStatus::InProgress }]);
         assert_eq!(completed, [Note::new(5, "a")]);
+    }
+
+    #[test]
+    fn a_task_that_is_opened_again_can_be_dropped_again() {
+        let mut list = TaskList::default();
+        for text in ["Storybook story", "Storybook theme"] {
+            list.create(1, text, None);
+        }
+        list.update(2, "1", "completed");
+        list.drop_by("skip the storybook thing");
+        list.update(4, "1", "in_progress");
+        let texts = |list: &TaskList| list.tasks.iter().map(|task| task.text.clone()).collect::<Vec<_>>();
+        assert_eq!(texts(&list), ["Storybook story", ""]);
+        list.drop_by("skip the storybook thing");
+        assert_eq!(texts(&list), ["", ""]);
     }
 
     #[test]

@@ -200,7 +200,7 @@ fn read_result<N: Node>(result: &N, at: u32, builder: &mut impl Build<N>) -> Res
     builder.set_key(result, Key::TOOL_USE_ID_CAMEL)?;
     let Some(content) = result.get_some(Key::CONTENT) else { return Ok(()) };
     // A single text counts as that text, so that a shortened result does, too.
-    let only = content.item(0).filter(|_| content.len() == 1).and_then(|item| text_alone(&item));
+    let only = content.first().filter(|_| content.len() == 1).and_then(|item| text_alone(&item));
     builder.measure_result(only.as_ref().unwrap_or(&content))?;
     match content.kind() {
         Kind::String => builder.push_text(PieceKind::Result, &content).map(|_| ()),

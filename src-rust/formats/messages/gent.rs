@@ -39,7 +39,7 @@ pub(in crate::formats) fn read<N: Node>(unit: &N, builder: &mut impl Build<N>) -
             "the messages of an iteration must be a list",
         ));
     }
-    let first = messages.item(0).map(|message| role_of(&message)).transpose();
+    let first = messages.first().map(|message| role_of(&message)).transpose();
     let first = first.map_err(|error| error.under("[0]").under(key.as_str()))?;
     builder.begin_message(match first {
         // An iteration never belongs to the head, whatever its first role.

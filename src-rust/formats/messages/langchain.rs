@@ -101,7 +101,7 @@ pub(in crate::formats) fn is_message<N: Node>(node: &N) -> bool {
 /// Whether a list begins with a message that only LangChain writes.
 #[must_use]
 pub fn begins_as_langchain<N: Node>(messages: &N) -> bool {
-    messages.kind() == Kind::Array && messages.item(0).is_some_and(|first| is_message(&first))
+    messages.kind() == Kind::Array && messages.first().is_some_and(|first| is_message(&first))
 }
 
 fn speaker_of<N: Node>(message: &N, form: Form) -> Option<Speaker> {
@@ -111,7 +111,7 @@ fn speaker_of<N: Node>(message: &N, form: Form) -> Option<Speaker> {
         // The path of a class, whose last element is the class name.
         Form::Constructor => {
             let path = message.get(Key::ID)?;
-            path.item(path.len().checked_sub(1)?).and_then(named)
+            path.items().pop().and_then(named)
         }
     }
 }

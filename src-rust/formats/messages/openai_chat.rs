@@ -186,7 +186,7 @@ fn read_result<N: Node>(
         Some(ids) if ids.kind() == Kind::Array => (None, Some(ids)),
         id => (id, None),
     };
-    match ids.and_then(|ids| ids.item(0)) {
+    match ids.and_then(|ids| ids.first()) {
         Some(first) => builder.set_id(&first)?,
         None => id.map_or(Ok(()), |id| builder.set_id(id))?,
     }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items, may_hold_text};
+use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, may_hold_text};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
@@ -64,7 +64,7 @@ pub(in crate::formats) fn is_history<N: Node>(list: &N) -> bool {
     };
     let is_of_task = |message: &N| has_role(message) || is_reasoning(message);
     let is_marked = |message: &N| MARKS.iter().any(|key| message.get_some(*key).is_some());
-    let Some(first) = list.item(0).filter(|first| first.kind() == Kind::Object && has_role(first)) else {
+    let Some(first) = list.first().filter(|first| first.kind() == Kind::Object && has_role(first)) else {
         return false;
     };
     let has_time = first.get(Key::TS).is_some_and(|time| time.kind() == Kind::Number);
@@ -85,7 +85,7 @@ pub(in crate::formats) fn is_document<N: Node>(value: &N, first: &N) -> bool {
 
 /// Whether a list is the log of a task.
 pub(in crate::formats) fn is_log<N: Node>(list: &N) -> bool {
-    list.item(0).is_some_and(|first| {
+    list.first().is_some_and(|first| {
         let kind = if first.text_is(Key::TYPE, "say") { Key::SAY } else { Key::ASK };
         (kind == Key::SAY || first.text_is(Key::TYPE, "ask")) && first.get(kind).is_some()
     })
@@ -172,7 +172,7 @@ pub fn assemble_log<N: Node>(entries: &N) -> Result<Session<N>> {
 fn parts_of<N: Node>(entry: &N) -> Vec<Overlay<N>> {
     let is_text = |text: &N| text.with_text(|text, _| !text.is_empty()) == Some(true);
     let text = entry.get(Key::TEXT).filter(is_text).map(Overlay::Given);
-    let pictures = array_of(entry, Key::IMAGES).map(|images| items(&images)).unwrap_or_default();
+    let pictures = array_of(entry, Key::IMAGES).map(|images| images.items()).unwrap_or_default();
     let picture = |url: N| {
         let url = Overlay::Object(vec![(Cow::Borrowed("url"), Overlay::Given(url))]);
         Overlay::object([("type", Some(Overlay::text("image_url"))), ("image_url", Some(url))])

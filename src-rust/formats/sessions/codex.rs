@@ -8,9 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::codex_events::{self, OnlyInEvents, opened, typed_text};
-use super::session::{
-    Message, Overlay, Session, Thread, array_of, each_entry, has_text, items, may_hold_text,
-};
+use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, has_text, may_hold_text};
 use crate::error::Result;
 use crate::formats::messages::openai_responses;
 use crate::node::{Key, Kind, Node};
@@ -100,8 +98,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
                 }
                 if let Some(event) = payload.filter(|event| event.text_is(Key::TYPE, "thread_rolled_back")) {
                     items.place_typed();
-                    roll_back(turns_of(&event), &mut items.thread);
-                    items.known.truncate(items.thread.messages.len());
+                    items.roll_back(turns_of(&event));
                 }
                 session.skipped.add(entry);
                 if only.said.contains(&i) {
@@ -143,6 +140,15 @@ struct Items<N> {
     /// Messages that wait for the outputs of these calls.
     typed: Vec<Message<N>>,
     known: ItemContents,
+    prompts: Prompts,
+}
+
+/// The messages that a user wrote, as places in the thread: a stack, because a rollback takes the newest.
+#[derive(Default)]
+struct Prompts {
+    places: Vec<usize>,
+    /// The number of messages that were looked at; each is looked at once.
+    looked_at: usize,
 }
 
 /// What the model reads of the messages up to the newest compaction.
@@ -189,6 +195,7 @@ impl<N> Default for Items<N> {
             open_calls: HashSet::new(),
             typed: Vec::new(),
             known: ItemContents::default(),
+            prompts: Prompts::default(),
         }
     }
 }
@@ -234,7 +241,7 @@ impl<N: Node> Items<N> {
         if let Some(replacement) = array_of(payload, Key::REPLACEMENT_HISTORY) {
             self.known.extend(&self.thread.messages)?;
             let mut texts = String::new();
-            for item in items(&replacement).into_iter().filter(|item| item.kind() == Kind::Object) {
+            for item in replacement.items().into_iter().filter(|item| item.kind() == Kind::Object) {
                 text_of_item(&item, &mut texts);
                 let made = Overlay::Given(item);
                 if content_of(&made)?.is_some_and(|content| !self.known.has(&content)) {
@@ -252,6 +259,23 @@ impl<N: Node> Items<N> {
             self.thread.messages.push(Message::of(i, made));
         }
         Ok(Put { any, is_summary_put })
+    }
+
+    /// Moves the last `turns` user turns, or all if there are fewer, into a branch. O(messages since the last rollback).
+    fn roll_back(&mut self, turns: usize) {
+        let Prompts { places, looked_at } = &mut self.prompts;
+        for (at, message) in self.thread.messages.iter().enumerate().skip(*looked_at) {
+            if matches!(&message.made, Overlay::Given(item) if is_prompt(item)) {
+                places.push(at);
+            }
+        }
+        let kept = places.len().saturating_sub(turns);
+        if let Some(&at) = places.get(kept) {
+            self.thread.leave_from(at);
+            places.truncate(kept);
+        }
+        *looked_at = self.thread.messages.len();
+        self.known.truncate(*looked_at);
     }
 
     fn place_typed(&mut self) {
@@ -336,7 +360,7 @@ fn text_of_item<N: Node>(item: &N, out: &mut String) -> bool {
         return content.append_text(out).is_some();
     }
     let mut is_text = content.kind() == Kind::Array;
-    for part in items(&content) {
+    for part in content.items() {
         match part.get(Key::TEXT).filter(|text| text.kind() == Kind::String) {
             Some(text) => drop(text.append_text(out)),
             None => is_text = false,
@@ -353,27 +377,12 @@ fn turns_of<N: Node>(event: &N) -> usize {
     text.parse().unwrap_or(0)
 }
 
-/// Moves the last `turns` user turns, or all if there are fewer, into a branch.
-fn roll_back<N: Node>(turns: usize, thread: &mut Thread<N>) {
-    let mut prompts = Vec::new();
-    for (at, message) in thread.messages.iter().enumerate() {
-        if matches!(&message.made, Overlay::Given(item) if is_prompt(item)) {
-            prompts.push(at);
-        }
-    }
-    if turns > 0
-        && let Some(&at) = prompts.get(prompts.len().saturating_sub(turns))
-    {
-        thread.leave_from(at);
-    }
-}
-
 /// Whether a user wrote this message, rather than Codex in the role of the user.
 fn is_prompt<N: Node>(item: &N) -> bool {
     if !item.text_is(Key::ROLE, "user") {
         return false;
     }
-    let text = array_of(item, Key::CONTENT).and_then(|content| content.item(0)?.text_of(Key::TEXT));
+    let text = array_of(item, Key::CONTENT).and_then(|content| content.first()?.text_of(Key::TEXT));
     !text.is_some_and(|text| CONTEXT_BEGINNINGS.iter().any(|beginning| text.starts_with(beginning)))
 }
 

@@ -4,9 +4,10 @@
 //! An event without such an item is the only record of the text. So is the event of an answer without an item, as a
 //! review writes it.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-use super::session::{array_of, items, object_of};
+use super::session::{array_of, object_of};
 use crate::node::{Fields, Key, KeySet, Kind, Node};
 
 /// The events that are the only record of a text.
@@ -20,6 +21,10 @@ pub(super) struct OnlyInEvents {
 
 /// Items before and after the event of a review, in which Codex repeats its findings.
 const ITEMS_NEAR: usize = 4;
+
+/// Most bytes that are searched for the texts of reviews, as a multiple of the messages: a message near many reviews is
+/// searched for each of them. A review beyond that counts as the only record of its texts.
+const MAX_SEARCHED: usize = 256;
 
 /// Finds the events with a text that no item has. O(bytes of the messages).
 pub(super) fn only_in_events<N: Node>(entries: &N) -> OnlyInEvents {
@@ -43,7 +48,7 @@ pub(super) fn only_in_events<N: Node>(entries: &N) -> OnlyInEvents {
                 return Ok(());
             }
             (Some("compacted"), Some(payload)) => {
-                let history = array_of(payload, Key::REPLACEMENT_HISTORY).map(|history| items(&history));
+                let history = array_of(payload, Key::REPLACEMENT_HISTORY).map(|history| history.items());
                 typed.extend(history.unwrap_or_default().iter().filter_map(|item| item_of_user(item)));
                 return Ok(());
             }
@@ -62,11 +67,18 @@ pub(super) fn only_in_events<N: Node>(entries: &N) -> OnlyInEvents {
         .filter(|(_, message)| message.is_answer)
         .flat_map(|(_, message)| message.parts.iter().map(String::as_str))
         .collect();
+    let bytes: usize = messages.iter().flat_map(|(_, message)| &message.parts).map(String::len).sum();
+    let searchable = Cell::new(bytes.saturating_mul(MAX_SEARCHED));
+    let contains = |part: &String, text: &String| {
+        let left = searchable.get().checked_sub(part.len());
+        searchable.set(left.unwrap_or(0));
+        left.is_some() && part.contains(text.as_str())
+    };
     let is_repeated = |at: usize, texts: &[String]| {
         let next = messages.partition_point(|(i, _)| *i < at);
         let near = &messages[next.saturating_sub(ITEMS_NEAR)..(next + ITEMS_NEAR).min(messages.len())];
         let has = |text: &String| {
-            near.iter().any(|(_, message)| message.parts.iter().any(|part| part.contains(text)))
+            near.iter().any(|(_, message)| message.parts.iter().any(|part| contains(part, text)))
         };
         texts.iter().all(has)
     };
@@ -101,7 +113,7 @@ pub(super) fn opened<N: Node>(entry: &N) -> (Option<String>, Option<N>) {
 /// The texts of a review: its explanation, and what it found.
 fn review_in<N: Node>(event: &N) -> Option<Vec<String>> {
     let review = object_of(event, Key::REVIEW_OUTPUT)?;
-    let findings = array_of(&review, Key::FINDINGS).map(|findings| items(&findings)).unwrap_or_default();
+    let findings = array_of(&review, Key::FINDINGS).map(|findings| findings.items()).unwrap_or_default();
     let bodies = findings.iter().filter_map(|finding| finding.text_of(Key::BODY));
     let texts = review.text_of(Key::OVERALL_EXPLANATION).into_iter().chain(bodies);
     Some(texts.map(|text| trimmed(&text)).filter(|text| !text.is_empty()).collect())
@@ -139,7 +151,7 @@ fn texts_of<N: Node>(item: &N) -> Vec<String> {
     let Some(content) = item.get(Key::CONTENT) else { return Vec::new() };
     let mut parts: Vec<String> = match content.kind() {
         Kind::String => content.with_text(|text, _| text.to_owned()).into_iter().collect(),
-        _ => items(&content).iter().filter_map(|part| part.text_of(Key::TEXT)).collect(),
+        _ => content.items().iter().filter_map(|part| part.text_of(Key::TEXT)).collect(),
     };
     if parts.len() > 1 {
         parts.push(parts.concat());

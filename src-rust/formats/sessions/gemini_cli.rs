@@ -5,9 +5,9 @@
 //!
 //! An older session is one document; a newer one is a log that repeats a record whenever it changes.
 
-use super::session::{
-    Branch, Message, Overlay, Session, Thread, array_of, each_entry, items, kind_of, object_of,
-};
+use std::collections::HashMap;
+
+use super::session::{Branch, Message, Overlay, Session, Thread, array_of, each_entry, kind_of, object_of};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
@@ -70,23 +70,72 @@ pub fn assemble<N: Node>(records: &N) -> Result<Session<N>> {
     Ok(session)
 }
 
-/// Assembles the messages of a log. O(entries * records): each record is searched by id.
+/// The records of a log that are not abandoned.
+struct Live<N> {
+    records: Vec<LogRecord<N>>,
+    /// Places of the records with an id.
+    places: HashMap<String, usize>,
+}
+
+impl<N: Node> Live<N> {
+    fn new() -> Self {
+        Live { records: Vec::new(), places: HashMap::new() }
+    }
+
+    fn place_of(&self, id: Option<&str>) -> Option<usize> {
+        self.places.get(id?).copied()
+    }
+
+    /// Adds a record or updates an earlier state of it.
+    fn say(&mut self, i: usize, node: &N) {
+        let id = node.text_of(Key::ID);
+        if let Some(known) = self.place_of(id.as_deref()).and_then(|at| self.records.get_mut(at)) {
+            known.node = node.clone();
+            if known.sources.last() != Some(&i) {
+                known.sources.push(i);
+            }
+            return;
+        }
+        self.places.extend(id.clone().map(|id| (id, self.records.len())));
+        self.records.push(LogRecord { id, sources: vec![i], node: node.clone() });
+    }
+
+    /// Takes the records from `at` on out.
+    fn split_off(&mut self, at: usize) -> Vec<LogRecord<N>> {
+        let gone = self.records.split_off(at);
+        for id in gone.iter().filter_map(|record| record.id.as_ref()) {
+            self.places.remove(id);
+        }
+        gone
+    }
+
+    /// Adds the entries of an earlier state; returns it if there is no newer one.
+    fn precede(&mut self, mut old: LogRecord<N>) -> Option<LogRecord<N>> {
+        let at = self.place_of(old.id.as_deref());
+        let Some(new) = at.and_then(|at| self.records.get_mut(at)) else { return Some(old) };
+        old.sources.append(&mut new.sources);
+        new.sources = old.sources;
+        None
+    }
+}
+
+/// Assembles the messages of a log. O(entries).
 ///
 /// # Errors
 /// Those of [`each_entry`].
 pub fn assemble_log<N: Node>(entries: &N) -> Result<Session<N>> {
     let mut session = Session::default();
-    let mut live: Vec<LogRecord<N>> = Vec::new();
+    let mut live = Live::new();
     let mut left: Vec<(Option<usize>, Vec<LogRecord<N>>)> = Vec::new();
     each_entry(entries, &mut session, |i, entry, session| {
         if let Some(target) = entry.get(Key::REWIND_TO) {
             session.skipped.add(entry);
             let target = target.with_text(|id, _| id.to_owned());
             // Drops the target record too; with an unknown target, all records.
-            let at = live.iter().position(|record| record.id.is_some() && record.id == target).unwrap_or(0);
-            leave(live.split_off(at), &live, &mut left);
+            let at = live.place_of(target.as_deref()).unwrap_or(0);
+            leave(live.split_off(at), &live.records, &mut left);
         } else if entry.get(Key::TYPE).is_some() {
-            say(&mut live, i, entry);
+            live.say(i, entry);
         } else {
             let set = object_of(entry, Key::SET).unwrap_or_else(|| entry.clone());
             session.id = session.id.take().or_else(|| set.text_of(Key::SESSION_ID_CAMEL));
@@ -95,27 +144,21 @@ pub fn assemble_log<N: Node>(entries: &N) -> Result<Session<N>> {
                 session.skipped.add(entry);
             }
             if let Some(records) = records {
-                let before = std::mem::take(&mut live);
-                for record in items(&records) {
+                let before = std::mem::replace(&mut live, Live::new()).records;
+                for record in records.items() {
                     if record.kind() == Kind::Object {
-                        say(&mut live, i, &record);
+                        live.say(i, &record);
                     } else {
                         session.problems.push((i, "not_an_object"));
                     }
                 }
-                let mut gone = Vec::new();
-                for old in before {
-                    match live.iter_mut().find(|new| new.id.is_some() && new.id == old.id) {
-                        Some(new) => new.sources.splice(0..0, old.sources).for_each(drop),
-                        None => gone.push(old),
-                    }
-                }
+                let gone = before.into_iter().filter_map(|old| live.precede(old)).collect();
                 leave(gone, &[], &mut left);
             }
         }
         Ok(())
     })?;
-    let messages = weave(&live, &mut session);
+    let messages = weave(&live.records, &mut session);
     let branches = left.iter().map(|(from_entry, records)| Branch {
         from_entry: *from_entry,
         messages: weave(records, &mut session),
@@ -124,21 +167,6 @@ pub fn assemble_log<N: Node>(entries: &N) -> Result<Session<N>> {
     session.problems.sort_unstable();
     session.threads.push(Thread { messages, branches, ..Thread::default() });
     Ok(session)
-}
-
-/// Adds a record or updates an earlier state of it.
-fn say<N: Node>(live: &mut Vec<LogRecord<N>>, i: usize, node: &N) {
-    let id = node.text_of(Key::ID);
-    // A repeated record is usually the newest.
-    match live.iter_mut().rev().find(|known| id.is_some() && known.id == id) {
-        Some(known) => {
-            known.node = node.clone();
-            if known.sources.last() != Some(&i) {
-                known.sources.push(i);
-            }
-        }
-        None => live.push(LogRecord { id, sources: vec![i], node: node.clone() }),
-    }
 }
 
 fn leave<N>(
@@ -231,7 +259,7 @@ fn parts_of<N: Node>(content: Option<N>) -> Option<Vec<Overlay<N>>> {
     let content = content?;
     match content.kind() {
         Kind::String | Kind::Object => Some(part_of(content).into_iter().collect()),
-        Kind::Array => Some(items(&content).into_iter().filter_map(part_of).collect()),
+        Kind::Array => Some(content.items().into_iter().filter_map(part_of).collect()),
         _ => None,
     }
 }
@@ -263,7 +291,7 @@ fn calls_of<N: Node>(
     session: &mut Session<N>,
 ) -> (Vec<Overlay<N>>, Vec<Overlay<N>>) {
     let (mut calls, mut responses) = (Vec::new(), Vec::new());
-    for call in array_of(record, Key::TOOL_CALLS_CAMEL).map(|calls| items(&calls)).unwrap_or_default() {
+    for call in array_of(record, Key::TOOL_CALLS_CAMEL).map(|calls| calls.items()).unwrap_or_default() {
         if call.kind() != Kind::Object {
             session.problems.push((entry, "bad_tool_call"));
             continue;

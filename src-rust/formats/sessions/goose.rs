@@ -5,7 +5,7 @@
 //! first one after them there is a boundary.
 
 use super::opencode::{base64_source, message, text_block};
-use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items, object_of};
+use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, object_of};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
@@ -61,7 +61,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
         match entry.get(Key::CONTENT) {
             Some(text) if text.kind() == Kind::String => blocks.extend(text_block(text)),
             content => {
-                let parts = content.map(|content| items(&content)).unwrap_or_default();
+                let parts = content.map(|content| content.items()).unwrap_or_default();
                 for part in parts {
                     read(i, &part, &mut blocks, session);
                 }
@@ -176,7 +176,7 @@ fn result<N: Node>(part: &N) -> Option<Overlay<N>> {
 /// The blocks of a result. A content for the user alone is left out if there is one for the model.
 fn contents_of<N: Node>(contents: &N) -> Vec<Overlay<N>> {
     let contents = match contents.kind() {
-        Kind::Array => items(contents),
+        Kind::Array => contents.items(),
         _ => vec![contents.clone()],
     };
     let is_for_model = |content: &N| {

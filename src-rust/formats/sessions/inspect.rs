@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items, object_of};
+use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, object_of};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
@@ -12,7 +12,7 @@ use crate::node::{Key, Kind, Node};
 pub(in crate::formats) fn is_log<N: Node>(value: &N) -> bool {
     value.get(Key::EVAL).is_some_and(|eval| eval.kind() == Kind::Object)
         && array_of(value, Key::SAMPLES).is_some_and(|samples| {
-            samples.item(0).is_some_and(|first| array_of(&first, Key::MESSAGES).is_some())
+            samples.first().is_some_and(|first| array_of(&first, Key::MESSAGES).is_some())
         })
 }
 
@@ -45,7 +45,7 @@ fn made<N: Node>(i: usize, message: &N, session: &mut Session<N>) -> Result<Over
     let mut members = Overlay::members_of(message)?;
     if let Some(calls) = calls {
         let mut made = Vec::new();
-        for item in items(&calls) {
+        for item in calls.items() {
             if item.kind() != Kind::Object {
                 session.problems.push((i, "bad_tool_call"));
                 continue;

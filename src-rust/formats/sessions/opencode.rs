@@ -3,7 +3,7 @@
 //! The output is Anthropic messages: the parts of a step are a message of the assistant, the results of its calls the
 //! message of the user after it. Parts about the run (steps, snapshots, patches) have no block.
 
-use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items, object_of};
+use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, object_of};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
@@ -20,7 +20,7 @@ pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
 pub(in crate::formats) fn is_document<N: Node>(value: &N) -> bool {
     object_of(value, Key::INFO).is_some()
         && array_of(value, Key::MESSAGES).is_some_and(|entries| {
-            entries.is_empty() || entries.item(0).is_some_and(|first| is_entry(&first))
+            entries.is_empty() || entries.first().is_some_and(|first| is_entry(&first))
         })
 }
 
@@ -50,7 +50,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
         session.id = session.id.take().or_else(|| info.text_of(Key::SESSION_ID_UPPER));
         let before = thread.messages.len();
         let mut steps = Steps { entry: i, user: role == "user", ..Steps::default() };
-        for part in array_of(entry, Key::PARTS).map(|parts| items(&parts)).unwrap_or_default() {
+        for part in array_of(entry, Key::PARTS).map(|parts| parts.items()).unwrap_or_default() {
             if part.kind() != Kind::Object {
                 session.problems.push((i, "not_an_object"));
             } else if part.text_is(Key::TYPE, "compaction") {
@@ -135,7 +135,7 @@ impl<N: Node> Steps<N> {
             // An interrupted call.
             (None, None) => return,
         };
-        let files = of_state(Key::ATTACHMENTS).map(|files| items(&files)).unwrap_or_default();
+        let files = of_state(Key::ATTACHMENTS).map(|files| files.items()).unwrap_or_default();
         let pictures: Vec<_> = files.iter().filter_map(file_block).collect();
         let content = if pictures.is_empty() {
             Overlay::Given(output)

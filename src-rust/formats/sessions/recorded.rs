@@ -11,7 +11,7 @@
 //! Other programs mark only the place of a compaction.
 
 use super::agent::Agent;
-use super::session::{Thread, array_of, items, object_of};
+use super::session::{Thread, array_of, object_of};
 use crate::node::{Key, Node};
 
 /// The usage that a provider reported for one request.
@@ -82,13 +82,18 @@ pub fn recorded<N: Node>(agent: Agent, entries: &[N], thread: &Thread<N>) -> Rec
     }
     let mut noted: Vec<Compaction> = Vec::new();
     let is_compacted = thread.name.is_empty() && !thread.compact_boundaries.is_empty();
-    for (i, entry) in entries.iter().enumerate().filter(|_| is_compacted) {
+    let searched = if is_compacted { entries } else { &[] };
+    for (i, entry) in searched.iter().enumerate() {
         noted.extend(compaction_of(agent, entry).map(|found| Compaction { entry: Some(i), ..found }));
     }
     let is_matched = noted.len() == thread.compact_boundaries.len();
     let mut compactions = Vec::new();
+    // Several compactions may take place before one message.
+    let (mut last, mut next) = (usize::MAX, usize::MAX);
     for (number, &before) in thread.compact_boundaries.iter().enumerate() {
-        let next = sources(before).iter().min().copied().unwrap_or(usize::MAX);
+        if before != last {
+            (last, next) = (before, sources(before).iter().min().copied().unwrap_or(usize::MAX));
+        }
         let nearest = || noted[..noted.partition_point(|it| it.entry <= Some(next))].last();
         let found = if is_matched { noted.get(number) } else { nearest() };
         let mut found = Compaction { before, ..found.cloned().unwrap_or_default() };
@@ -197,7 +202,7 @@ fn compaction_of<N: Node>(agent: Agent, entry: &N) -> Option<Compaction> {
             let is_encrypted = put.is_some_and(|put| {
                 let is_sealed =
                     |item: &N| item.text_of(Key::ENCRYPTED_CONTENT).is_some_and(|it| !it.is_empty());
-                items(&put).iter().any(|item| item.text_is(Key::TYPE, "compaction") && is_sealed(item))
+                put.items().iter().any(|item| item.text_is(Key::TYPE, "compaction") && is_sealed(item))
             });
             Some(Compaction { time: time(), is_encrypted, ..Compaction::default() })
         }
@@ -223,7 +228,7 @@ mod tests {
     fn read(agent: Agent, entries: &str) -> Recorded {
         with_document(format!("[{entries}]").as_bytes(), |node| {
             let session = agent.assemble(&node).unwrap();
-            recorded(agent, &items(&node), &session.threads[0])
+            recorded(agent, &node.items(), &session.threads[0])
         })
         .unwrap()
     }

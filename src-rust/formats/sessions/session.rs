@@ -70,8 +70,8 @@ impl<N> Thread<N> {
         }
         let messages = self.messages.split_off(at);
         let from_entry = self.messages.last().and_then(|message| message.sources.last().copied());
-        self.compact_boundaries.retain(|&boundary| boundary <= at);
-        self.summaries.retain(|&summary| summary < at);
+        self.compact_boundaries.truncate(self.compact_boundaries.partition_point(|&boundary| boundary <= at));
+        self.summaries.truncate(self.summaries.partition_point(|&summary| summary < at));
         self.branches.push(Branch { from_entry, messages });
     }
 }
@@ -234,17 +234,6 @@ pub fn object_of<N: Node>(node: &N, key: Key) -> Option<N> {
 /// The array under `key`.
 pub fn array_of<N: Node>(node: &N, key: Key) -> Option<N> {
     node.get(key).filter(|value| value.kind() == Kind::Array)
-}
-
-/// The items of an array node.
-pub fn items<N: Node>(array: &N) -> Vec<N> {
-    let mut items = Vec::with_capacity(array.len());
-    // The walk ends early only if the list loses items meanwhile.
-    drop(array.each_item(|_, item| {
-        items.push(item.clone());
-        Ok(())
-    }));
-    items
 }
 
 #[cfg(test)]

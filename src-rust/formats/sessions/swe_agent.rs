@@ -1,6 +1,8 @@
 //! SWE-agent trajectories: a history of chat messages, each with its agent, and the steps as the environment saw them.
 
-use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items};
+use std::collections::HashMap;
+
+use super::session::{Message, Overlay, Session, Thread, array_of, each_entry};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
@@ -11,18 +13,17 @@ use crate::node::{Key, Kind, Node};
 pub fn assemble<N: Node>(history: &N) -> Result<Session<N>> {
     let mut session = Session::default();
     let mut threads: Vec<Thread<N>> = Vec::new();
-    let mut agents: Vec<Option<String>> = Vec::new();
+    let mut agents: HashMap<Option<String>, usize> = HashMap::new();
     each_entry(history, &mut session, |i, entry, session| {
         if entry.get(Key::ROLE).is_none() {
             session.problems.push((i, "entry_without_message"));
             return Ok(());
         }
         let agent = entry.text_of(Key::AGENT);
-        let at = agents.iter().position(|known| *known == agent).unwrap_or_else(|| {
+        let at = *agents.entry(agent).or_insert_with_key(|agent| {
             // The first agent is the main one.
-            let name = if agents.is_empty() { String::new() } else { agent.clone().unwrap_or_default() };
+            let name = if threads.is_empty() { String::new() } else { agent.clone().unwrap_or_default() };
             threads.push(Thread { name, ..Thread::default() });
-            agents.push(agent);
             threads.len() - 1
         });
         let thread = &mut threads[at];
@@ -39,7 +40,7 @@ pub fn assemble<N: Node>(history: &N) -> Result<Session<N>> {
 /// An entry as it was sent: a result with a list of one call id gets this id.
 fn message<N: Node>(entry: &N) -> Result<Overlay<N>> {
     let answered =
-        array_of(entry, Key::TOOL_CALL_IDS).filter(|ids| ids.len() == 1).and_then(|ids| ids.item(0));
+        array_of(entry, Key::TOOL_CALL_IDS).filter(|ids| ids.len() == 1).and_then(|ids| ids.first());
     match answered.filter(|id| id.kind() == Kind::String && entry.get_some(Key::TOOL_CALL_ID).is_none()) {
         None => Ok(Overlay::Given(entry.clone())),
         Some(id) => {
@@ -61,7 +62,7 @@ pub fn assemble_steps<N: Node>(steps: &N) -> Result<Session<N>> {
     let mut thread = Thread::default();
     each_entry(steps, &mut session, |i, step, session| {
         if thread.messages.is_empty() {
-            let asked = array_of(step, Key::QUERY).map(|query| items(&query)).unwrap_or_default();
+            let asked = array_of(step, Key::QUERY).map(|query| query.items()).unwrap_or_default();
             for message in asked.into_iter().filter(|message| message.get(Key::ROLE).is_some()) {
                 thread.messages.push(Message::of(i, Overlay::Given(message)));
             }
@@ -92,7 +93,7 @@ fn string_of<N: Node>(node: &N, key: Key) -> Option<N> {
 
 /// Whether an object is a trajectory with a history.
 pub(in crate::formats) fn has_history<N: Node>(value: &N) -> bool {
-    let first = array_of(value, Key::HISTORY).and_then(|history| history.item(0));
+    let first = array_of(value, Key::HISTORY).and_then(|history| history.first());
     first.is_some_and(|first| {
         first.get(Key::ROLE).is_some()
             && (first.get(Key::AGENT).is_some() || array_of(value, Key::TRAJECTORY).is_some())
@@ -101,7 +102,7 @@ pub(in crate::formats) fn has_history<N: Node>(value: &N) -> bool {
 
 /// Whether an object is a trajectory with steps.
 pub(in crate::formats) fn has_steps<N: Node>(value: &N) -> bool {
-    let first = array_of(value, Key::TRAJECTORY).and_then(|steps| steps.item(0));
+    let first = array_of(value, Key::TRAJECTORY).and_then(|steps| steps.first());
     first.is_some_and(|first| first.get(Key::OBSERVATION).is_some() && first.get(Key::ACTION).is_some())
 }
 

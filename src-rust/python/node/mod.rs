@@ -61,6 +61,11 @@ impl<'py> PyNode<'py> {
         rarer(&self.0)
     }
 
+    /// Item `i` of a list or tuple. O(1).
+    pub fn item(&self, i: usize) -> Option<Self> {
+        if let Some(list) = self.list() { list.get_item(i).ok().map(PyNode) } else { self.tuple_item(i) }
+    }
+
     /// An item of a tuple.
     #[cold]
     fn tuple_item(&self, i: usize) -> Option<Self> {
@@ -212,8 +217,8 @@ impl Node for PyNode<'_> {
         Ok(())
     }
 
-    fn item(&self, i: usize) -> Option<Self> {
-        if let Some(list) = self.list() { list.get_item(i).ok().map(PyNode) } else { self.tuple_item(i) }
+    fn first(&self) -> Option<Self> {
+        self.item(0)
     }
 
     fn members(&self) -> Result<Vec<(String, Self)>> {

@@ -7,7 +7,7 @@ use foldline::evidence::{parse, render};
 use foldline::formats::Format;
 use foldline::formats::jsonl::{Found, Scanner};
 use foldline::formats::sessions::claude_code::{Assembled, BlockRef, assemble};
-use foldline::json::with_document;
+use foldline::json::{JsonNode, with_document};
 use foldline::node::{Key, Node};
 use foldline::transcript::{PartKind, Transcript};
 
@@ -25,14 +25,15 @@ fn values(path: &Path) -> String {
 
 fn claude_messages(path: &Path) -> Vec<String> {
     let messages = with_document(values(path).as_bytes(), |node| {
+        let entries = node.items();
         let block = |at: &BlockRef| {
-            let content = node.item(at.entry)?.get(Key::MESSAGE)?.get(Key::CONTENT)?;
+            let content = entries.get(at.entry)?.get(Key::MESSAGE)?.get(Key::CONTENT)?;
             let mut out = String::new();
             let Some(b) = at.block else {
                 content.write_json(&mut out).ok()?;
                 return Some(format!(r#"{{"type":"text","text":{out}}}"#));
             };
-            content.item(b)?.write_json(&mut out).ok()?;
+            content.items().get(b)?.write_json(&mut out).ok()?;
             Some(out)
         };
         let message = |m: &Assembled| {
@@ -46,12 +47,12 @@ fn claude_messages(path: &Path) -> Vec<String> {
 
 fn pi_messages(path: &Path) -> Vec<String> {
     let messages = with_document(values(path).as_bytes(), |node| {
-        let message = |i: usize| {
+        let message = |entry: &JsonNode<'_>| {
             let mut out = String::new();
-            node.item(i)?.get(Key::MESSAGE)?.write_json(&mut out).ok()?;
+            entry.get(Key::MESSAGE)?.write_json(&mut out).ok()?;
             Some(out)
         };
-        (0..node.len()).filter_map(message).collect::<Vec<_>>()
+        node.items().iter().filter_map(message).collect::<Vec<_>>()
     });
     messages.unwrap()
 }
@@ -162,12 +163,12 @@ fn documents_of_real_dialogues_without_files_keep_what_was_asked_and_done() {
     let Some(data) = shared_data() else { return };
     let tau = std::fs::read(data.join("openai-tau-airline/gpt-4o-airline.tasks0-24.json")).unwrap();
     let dialogues = with_document(&tau, |node| {
-        let messages = |i: usize| {
+        let messages = |entry: &JsonNode<'_>| {
             let mut out = String::new();
-            node.item(i)?.get(Key::TRAJ)?.write_json(&mut out).ok()?;
+            entry.get(Key::TRAJ)?.write_json(&mut out).ok()?;
             Some(out)
         };
-        (0..node.len()).filter_map(messages).collect::<Vec<_>>()
+        node.items().iter().filter_map(messages).collect::<Vec<_>>()
     });
     let mut actions = 0;
     for dialogue in dialogues.unwrap() {
@@ -184,17 +185,17 @@ fn documents_of_real_dialogues_without_files_keep_what_was_asked_and_done() {
 
     let kdconv = std::fs::read(data.join("kdconv-zh/film-dev.json")).unwrap();
     let dialogues = with_document(&kdconv, |node| {
-        let dialogue = |i: usize| {
-            let messages = node.item(i)?.get(Key::MESSAGES)?;
-            let speak = |m: usize| {
-                let members = messages.item(m)?.members().ok()?;
+        let dialogue = |dialogue: &JsonNode<'_>| {
+            let messages = dialogue.get(Key::MESSAGES)?.items();
+            let speak = |(m, message): (usize, &JsonNode<'_>)| {
+                let members = message.members().ok()?;
                 let (_, said) = members.into_iter().find(|(key, _)| key == "message")?;
                 let text = said.with_text(|text, _| text.to_owned())?;
                 Some(if m.is_multiple_of(2) { user(&text) } else { assistant(&text) })
             };
-            Some((0..messages.len()).filter_map(speak).collect::<Vec<_>>())
+            Some(messages.iter().enumerate().filter_map(speak).collect::<Vec<_>>())
         };
-        (0..node.len()).filter_map(dialogue).collect::<Vec<_>>()
+        node.items().iter().filter_map(dialogue).collect::<Vec<_>>()
     });
     let (mut constraints, mut turns) = (0, 0);
     for messages in dialogues.unwrap() {

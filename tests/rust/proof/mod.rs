@@ -51,7 +51,7 @@ fn every_short_transcript_is_planned_as_the_design_says() {
     let (next, tried) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         with_document(json.as_bytes(), |document| {
-            let nodes: Vec<_> = (0..forms.len()).map(|i| document.item(i).unwrap()).collect();
+            let nodes = document.items();
             loop {
                 // A part of the work is all transcripts that begin with one form.
                 let first = next.fetch_add(1, Ordering::Relaxed);

@@ -37,8 +37,7 @@ impl Subject {
         let texts: Vec<&str> = written.iter().map(|(_, text)| text.as_str()).collect();
         let json = format!("[{}]", texts.join(","));
         with_document(json.as_bytes(), |document| {
-            let nodes =
-                written.iter().enumerate().map(|(i, (format, _))| (*format, document.item(i).unwrap()));
+            let nodes = written.iter().map(|(format, _)| *format).zip(document.items());
             Subject::read(nodes, messages, takes_names, summary_tokens)
         })
         .unwrap()

@@ -161,8 +161,9 @@ pub(in crate::evidence::read) fn patch_of<N: Node>(node: &N) -> Option<String> {
     let text = |node: &N| {
         node.with_text(|text, _| patch::is_patch(text).then(|| text.to_owned())).flatten().or_else(|| {
             // A command of words: `["apply_patch", "*** Begin Patch…"]`.
-            let words = (0..node.len().min(8)).filter_map(|at| node.item(at));
+            let words = node.first_items(8);
             words
+                .iter()
                 .filter_map(|word| word.with_text(|text, _| text.to_owned()))
                 .find(|text| patch::is_patch(text))
         })
@@ -205,7 +206,7 @@ pub(in crate::evidence::read) fn change_of<N: Node>(node: &N, path: &str) -> Cha
     let list = members.iter().find(|(key, value)| key == "edits" && value.kind() == Kind::Array);
     let mut change = one(&members).unwrap_or_default();
     if let Some((_, list)) = list {
-        for item in (0..list.len().min(MAX_EDITS)).filter_map(|at| list.item(at)) {
+        for item in list.first_items(MAX_EDITS) {
             one(&item.members().unwrap_or_default()).iter().for_each(|edit| change.merge(edit));
         }
     }

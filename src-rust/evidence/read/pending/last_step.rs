@@ -3,6 +3,8 @@
 //! An agent that is cut off in the middle of its work has announced what it does and has made calls since. That is the
 //! step to go on with. An agent that has ended with a text has not: its text is the last state.
 
+use std::collections::HashMap;
+
 use crate::evidence::commands::spelling::without_stderr_redirection;
 use crate::evidence::read::calls::CallIntent;
 use crate::evidence::read::outcome::is_value;
@@ -33,22 +35,18 @@ pub(in crate::evidence::read) fn last_step(
         .filter_map(|call| Some((call.message, text_of(call)?)))
         .collect();
     let newest = since.last()?.0;
-    let mut shown: Vec<(String, usize)> = Vec::new();
-    for (_, text) in since {
-        match shown.iter().position(|(known, _)| *known == text) {
-            // What was done again counts where it was done last.
-            Some(at) => {
-                let (text, times) = shown.remove(at);
-                shown.push((text, times + 1));
-            }
-            None => shown.push((text, 1)),
-        }
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    for (_, text) in &since {
+        *times.entry(text).or_default() += 1;
     }
-    let left_out = shown.len().saturating_sub(MAX_CALLS);
-    let calls: Vec<String> = shown[left_out..]
-        .iter()
-        .map(|(text, times)| if *times > 1 { format!("{text} ({times} times)") } else { text.clone() })
+    let left_out = times.len().saturating_sub(MAX_CALLS);
+    // What was done again counts where it was done last.
+    let last = since.iter().rev().filter_map(|(_, text)| Some((text, times.remove(text.as_str())?)));
+    let mut calls: Vec<String> = last
+        .take(MAX_CALLS)
+        .map(|(text, times)| if times > 1 { format!("{text} ({times} times)") } else { text.clone() })
         .collect();
+    calls.reverse();
     let calls = calls.join("; ");
     let text = match said.map(|said| ending(&said.text)) {
         Some(words) if !words.is_empty() && left_out > 0 => {

@@ -77,13 +77,13 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
     let mut places: Vec<(Option<usize>, usize)> = Vec::new();
     let mut branch = None;
     let mut last_answer: Option<N> = None;
-    for i in 0..entries.len() {
-        let Some(entry) = entries.item(i) else { break };
+    let entries = entries.items();
+    for (i, entry) in entries.iter().enumerate() {
         if entry.kind() != Kind::Object {
             session.problems.push((i, "not_an_object"));
             continue;
         }
-        let is_side = is_sidechain(&entry);
+        let is_side = is_sidechain(entry);
         if let Some(uuid) = entry.text_of(Key::UUID) {
             if !seen.insert(uuid) {
                 session.problems.push((i, "repeated_entry"));
@@ -94,7 +94,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
         }
         let builder = match left.branch_of.get(&i) {
             Some(&branch) => &mut branches[branch],
-            None if is_side => sidechains.of(&entry),
+            None if is_side => sidechains.of(entry),
             None => &mut main,
         };
         let role = match entry.text_of(Key::TYPE).as_deref() {
@@ -104,47 +104,47 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
                 let builder = branch.map_or(&mut main, |branch| &mut branches[branch]);
                 let place: Place = places.len();
                 places.push((branch, builder.reserve()));
-                queue.operate(i, &entry, place);
-                session.skipped.add(&entry);
+                queue.operate(i, entry, place);
+                session.skipped.add(entry);
                 continue;
             }
-            Some("attachment") if is_queued_command(&entry) => {
-                let attachment = object_of(&entry, Key::ATTACHMENT);
-                let is_typed = attachment.and_then(|attachment| queue.attach(&entry, &attachment));
+            Some("attachment") if is_queued_command(entry) => {
+                let attachment = object_of(entry, Key::ATTACHMENT);
+                let is_typed = attachment.and_then(|attachment| queue.attach(entry, &attachment));
                 if is_typed == Some(true) {
-                    let content = content_of(&entry);
+                    let content = content_of(entry);
                     builder.weave_user(false, &blocks_of(i, content.as_ref()));
                 } else {
                     session.unread.extend(is_typed.map(|_| (i, "notice")));
-                    session.skipped.add(&entry);
+                    session.skipped.add(entry);
                 }
                 continue;
             }
             kind => {
                 match kind {
                     Some("system") if entry.text_is(Key::SUBTYPE, "compact_boundary") => builder.boundary(),
-                    Some("progress") if copies_sub_agent(&entry) => {
+                    Some("progress") if copies_sub_agent(entry) => {
                         session.unread.push((i, "copy_of_sub_agent"));
                     }
                     // A command to Claude Code itself, and its output.
                     Some("system") if entry.text_is(Key::SUBTYPE, "local_command") => {
                         session.unread.push((i, "command"));
                     }
-                    Some("system") if has_text(&entry, Key::CONTENT) => session.unread.push((i, "notice")),
+                    Some("system") if has_text(entry, Key::CONTENT) => session.unread.push((i, "notice")),
                     // The last answer again, or an error.
-                    Some("result") if has_text(&entry, Key::RESULT) => {
+                    Some("result") if has_text(entry, Key::RESULT) => {
                         let text = entry.text_of(Key::RESULT).unwrap_or_default();
                         let answer = last_answer.as_ref().and_then(last_text);
                         if answer.as_deref() != Some(text.trim()) {
                             session.unread.push((i, "notice"));
                         }
                     }
-                    Some(kind) if !is_known(kind) && may_hold_text(&entry) => {
+                    Some(kind) if !is_known(kind) && may_hold_text(entry) => {
                         session.unread.push((i, "unknown_kind"));
                     }
                     _ => {}
                 }
-                session.skipped.add(&entry);
+                session.skipped.add(entry);
                 continue;
             }
         };
@@ -152,17 +152,17 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
             Some(message) => {
                 let content = message.get(Key::CONTENT);
                 if content.as_ref().is_some_and(|it| it.kind() == Kind::Array && it.is_empty()) {
-                    session.skipped.add(&entry);
+                    session.skipped.add(entry);
                 }
                 if role == "assistant" {
                     if !is_side {
                         queue.answered();
                         last_answer = content.or(last_answer);
                     }
-                } else if let Some(content) = content.filter(|_| !is_side && branches::is_prompt(&entry)) {
+                } else if let Some(content) = content.filter(|_| !is_side && branches::is_prompt(entry)) {
                     queue.prompt(&content);
                 }
-                builder.weave(i, role, &entry, &message);
+                builder.weave(i, role, entry, &message);
             }
             None => session.problems.push((i, "entry_without_message")),
         }
@@ -171,9 +171,9 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
     for (place, source) in outcome.messages {
         let Some(&(branch, turn)) = places.get(place) else { continue };
         let builder = branch.map_or(&mut main, |branch| &mut branches[branch]);
-        let Some(entry) = entries.item(source) else { continue };
-        builder.fill(turn, blocks_of(source, content_of(&entry).as_ref()));
-        session.skipped.remove(&entry);
+        let Some(entry) = entries.get(source) else { continue };
+        builder.fill(turn, blocks_of(source, content_of(entry).as_ref()));
+        session.skipped.remove(entry);
     }
     session.unread.extend(outcome.unread);
     session.unread.sort_unstable();
@@ -229,7 +229,7 @@ fn is_known(kind: &str) -> bool {
 fn last_text<N: Node>(content: &N) -> Option<String> {
     let text = match content.kind() {
         Kind::String => content.with_text(|text, _| text.to_owned()),
-        _ => session::items(content).iter().rev().find_map(|block| block.text_of(Key::TEXT)),
+        _ => content.items().iter().rev().find_map(|block| block.text_of(Key::TEXT)),
     };
     text.map(|text| text.trim().to_owned())
 }
@@ -254,7 +254,7 @@ pub(in crate::formats) fn is_entry<N: Node>(kind: &str, value: &N) -> bool {
 /// Whether an object is a session of the web, with its entries under `loglines`.
 pub(in crate::formats) fn is_document<N: Node>(value: &N) -> bool {
     session::array_of(value, Key::LOGLINES).is_some_and(|entries| {
-        entries.is_empty() || entries.item(0).is_some_and(|first| first.get(Key::TYPE).is_some())
+        entries.is_empty() || entries.first().is_some_and(|first| first.get(Key::TYPE).is_some())
     })
 }
 
@@ -284,23 +284,46 @@ fn content_of<N: Node>(entry: &N) -> Option<N> {
 /// Those of [`assemble`].
 pub fn session<N: Node>(entries: &N) -> Result<session::Session<N>> {
     let Session { main, sidechains, branches, skipped, unread, problems } = assemble(entries)?;
-    let entries = session::items(entries);
-    let mut threads = vec![thread("", main, &entries)];
+    let mut entries = Entries { list: entries.items(), blocks: HashMap::new() };
+    let mut threads = vec![thread("", main, &mut entries)];
     threads[0].branches = branches
         .into_iter()
-        .map(|(from_entry, left)| Branch { from_entry, messages: thread("", left, &entries).messages })
+        .map(|(from_entry, left)| Branch { from_entry, messages: thread("", left, &mut entries).messages })
         .filter(|branch| !branch.messages.is_empty())
         .collect();
     for (agent, sidechain) in sidechains {
-        threads.push(thread(agent.as_deref().unwrap_or("sidechain"), sidechain, &entries));
+        threads.push(thread(agent.as_deref().unwrap_or("sidechain"), sidechain, &mut entries));
     }
     threads.retain(|thread| thread.name.is_empty() || !thread.messages.is_empty());
-    let id_of = |key: Key| entries.iter().find_map(|entry| entry.text_of(key));
+    let id_of = |key: Key| entries.list.iter().find_map(|entry| entry.text_of(key));
     let id = id_of(Key::SESSION_ID_CAMEL).or_else(|| id_of(Key::SESSION_ID));
     Ok(session::Session { id, threads, skipped, unread, problems })
 }
 
-fn thread<N: Node>(name: &str, thread: Thread, entries: &[N]) -> session::Thread<N> {
+/// The entries of a session, and their blocks, each list of them walked once.
+struct Entries<N> {
+    list: Vec<N>,
+    blocks: HashMap<usize, Vec<N>>,
+}
+
+impl<N: Node> Entries<N> {
+    fn content(&self, entry: usize) -> Option<N> {
+        content_of(self.list.get(entry)?)
+    }
+
+    fn block(&mut self, entry: usize, block: usize) -> Option<N> {
+        // Most entries have one block.
+        if block == 0 {
+            return self.content(entry)?.first();
+        }
+        if !self.blocks.contains_key(&entry) {
+            self.blocks.insert(entry, self.content(entry)?.items());
+        }
+        self.blocks.get(&entry)?.get(block).cloned()
+    }
+}
+
+fn thread<N: Node>(name: &str, thread: Thread, entries: &mut Entries<N>) -> session::Thread<N> {
     session::Thread {
         name: name.to_owned(),
         messages: thread.messages.into_iter().map(|message| made(&message, entries)).collect(),
@@ -311,19 +334,18 @@ fn thread<N: Node>(name: &str, thread: Thread, entries: &[N]) -> session::Thread
 }
 
 /// Builds a message from its blocks. A single text stays a string.
-fn made<N: Node>(message: &Assembled, entries: &[N]) -> Message<N> {
-    let whole = |at: &BlockRef| content_of(entries.get(at.entry)?);
+fn made<N: Node>(message: &Assembled, entries: &mut Entries<N>) -> Message<N> {
     let content = match message.blocks.as_slice() {
-        [only] if only.block.is_none() => whole(only).map_or(Overlay::Null, Overlay::Given),
+        [only] if only.block.is_none() => entries.content(only.entry).map_or(Overlay::Null, Overlay::Given),
         blocks => {
-            let each = blocks.iter().filter_map(|at| {
-                let content = whole(at).filter(|content| content.kind() != Kind::Null)?;
-                match at.block {
-                    Some(block) => content.item(block).map(Overlay::Given),
-                    None => Some(Overlay::object([
+            let each = blocks.iter().filter_map(|at| match at.block {
+                Some(block) => entries.block(at.entry, block).map(Overlay::Given),
+                None => {
+                    let content = entries.content(at.entry).filter(|it| it.kind() != Kind::Null)?;
+                    Some(Overlay::object([
                         ("type", Some(Overlay::text("text"))),
                         ("text", Some(Overlay::Given(content))),
-                    ])),
+                    ]))
                 }
             });
             Overlay::List(each.collect())

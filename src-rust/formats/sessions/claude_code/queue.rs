@@ -6,9 +6,8 @@
 //!
 //! Operations name no text, or only the text. So the oldest text in the queue is meant unless another one is named.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-use super::super::session::items;
 use crate::node::{Key, Kind, Node};
 
 /// Texts that are compared with an entry that may hold several of them, or part of one.
@@ -58,14 +57,20 @@ impl Item {
     }
 }
 
+/// Items with one text, in order; what is done with leaves at the front when it is met.
+#[derive(Debug, Default)]
+struct SameText {
+    not_elsewhere: VecDeque<usize>,
+    waiting: VecDeque<usize>,
+}
+
 /// The queue while entries are read in order.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     items: Vec<Item>,
-    /// Items in the queue, in order.
-    waiting: VecDeque<usize>,
-    /// Items by text, those at the front not elsewhere.
-    by_text: HashMap<String, VecDeque<usize>>,
+    /// Items in the queue; they were added in the order of their numbers.
+    waiting: BTreeSet<usize>,
+    by_text: HashMap<String, SameText>,
     /// The newest items that an entry of the user may hold.
     expected: VecDeque<usize>,
     attached: HashSet<usize>,
@@ -87,7 +92,7 @@ impl Queue {
         match entry.text_of(Key::OPERATION).as_deref() {
             Some("enqueue") => {
                 let item = self.add(i, entry, text, place);
-                self.waiting.push_back(item);
+                self.waiting.insert(item);
             }
             Some("dequeue") => {
                 if let Some(item) = self.take(text.as_deref(), false) {
@@ -119,7 +124,7 @@ impl Queue {
                 }
             }
             Some("popAll") => {
-                while let Some(item) = self.waiting.pop_front() {
+                while let Some(item) = self.waiting.pop_first() {
                     self.assign(item, Fate::Unsent("taken_back"), place);
                 }
             }
@@ -145,7 +150,7 @@ impl Queue {
         if self.items.is_empty() {
             return;
         }
-        let blocks = if content.kind() == Kind::Array { items(content) } else { vec![content.clone()] };
+        let blocks = if content.kind() == Kind::Array { content.items() } else { vec![content.clone()] };
         for block in blocks {
             let text = match block.kind() {
                 Kind::String => block.with_text(|text, _| text.trim().to_owned()),
@@ -207,7 +212,9 @@ impl Queue {
 
     fn set_text(&mut self, item: usize, text: Option<String>) {
         if let Some(text) = &text {
-            self.by_text.entry(text.clone()).or_default().push_back(item);
+            let same = self.by_text.entry(text.clone()).or_default();
+            same.not_elsewhere.push_back(item);
+            same.waiting.push_back(item);
         }
         self.items[item].text = text;
     }
@@ -220,14 +227,15 @@ impl Queue {
     /// Takes an item out of the queue: that with the text, else the oldest one. Of several, one that an attachment holds
     /// is removed first, and is dequeued last.
     fn take(&mut self, text: Option<&str>, attached_first: bool) -> Option<usize> {
-        let is_it = |&item: &usize| self.items[item].text.as_deref() == text;
-        let named = text.and_then(|_| self.waiting.iter().position(is_it));
+        let same = text.and_then(|text| self.by_text.get_mut(text));
+        let named = same.and_then(|same| {
+            std::iter::from_fn(|| same.waiting.pop_front()).find(|item| self.waiting.contains(item))
+        });
         let blank = |&item: &usize| text.is_none() || self.items[item].text.is_none();
         let preferred = |item: &usize| blank(item) && self.attached.contains(item) == attached_first;
-        let at = named
-            .or_else(|| self.waiting.iter().take(MAX_COMPARED).position(preferred))
-            .or_else(|| self.waiting.iter().take(MAX_COMPARED).position(blank))?;
-        self.waiting.remove(at)
+        let first = || self.waiting.iter().take(MAX_COMPARED).copied();
+        let item = named.or_else(|| first().find(preferred)).or_else(|| first().find(blank))?;
+        self.waiting.remove(&item).then_some(item)
     }
 
     /// The items whose texts an attachment holds: the same text, or several, each on lines of its own, or a text with a
@@ -295,7 +303,7 @@ impl Queue {
 
     /// The oldest item with this text that is not elsewhere.
     fn equal(&mut self, text: &str, is_it: impl Fn(&Item) -> bool) -> Option<usize> {
-        let (items, same) = (&self.items, self.by_text.get_mut(text)?);
+        let (items, same) = (&self.items, &mut self.by_text.get_mut(text)?.not_elsewhere);
         while same.front().is_some_and(|&item| items[item].is_elsewhere) {
             same.pop_front();
         }
@@ -332,7 +340,7 @@ fn text_of<N: Node>(content: &N) -> Option<String> {
         Kind::String => content.with_text(|text, _| text.trim().to_owned())?,
         Kind::Array if !content.is_empty() => {
             let texts: Vec<String> =
-                items(content).iter().filter_map(|block| block.text_of(Key::TEXT)).collect();
+                content.items().iter().filter_map(|block| block.text_of(Key::TEXT)).collect();
             return Some(texts.join("\n").trim().to_owned());
         }
         _ => return None,

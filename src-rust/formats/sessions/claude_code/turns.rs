@@ -35,10 +35,11 @@ pub struct Thread {
 
 /// The blocks of an entry's content.
 pub(super) fn blocks_of<N: Node>(entry: usize, content: Option<&N>) -> Vec<(BlockRef, Option<N>)> {
-    let list = content.filter(|content| content.kind() == Kind::Array);
-    let count = list.map_or(1, Node::len);
-    let block_refs = (0..count).map(|b| BlockRef { entry, block: list.map(|_| b) });
-    block_refs.map(|at| (at, at.block.and_then(|b| list.and_then(|list| list.item(b))))).collect()
+    let Some(list) = content.filter(|content| content.kind() == Kind::Array) else {
+        return vec![(BlockRef { entry, block: None }, None)];
+    };
+    let blocks = list.items().into_iter().enumerate();
+    blocks.map(|(b, block)| (BlockRef { entry, block: Some(b) }, Some(block))).collect()
 }
 
 /// A message under construction, with the user message that answers it.
