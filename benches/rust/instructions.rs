@@ -28,7 +28,6 @@ use foldline::count::counter::{Counter as _, Counts, count_transcript};
 use foldline::count::estimate::formula::Heuristic;
 use foldline::count::messages::read::count_json;
 use foldline::evidence::{extract, mend, render};
-use foldline::formats::sessions::session::items;
 use foldline::formats::sessions::{Agent, claude_code, recorded};
 use foldline::formats::{Format, read_messages};
 use foldline::json::{Tape, with_document};
@@ -219,7 +218,7 @@ fn sub_agents(times: usize) -> Work {
 
 /// Messages of all conversations, and the messages whose tokens the agent recorded.
 fn recorded_messages<N: Node>(entries: &N) -> usize {
-    let all = items(entries);
+    let all = entries.items();
     let session = Agent::ClaudeCode.assemble(entries).unwrap();
     let usage = |thread| recorded(Agent::ClaudeCode, &all, thread).usage.len();
     session.threads.iter().map(|thread| thread.messages.len() + usage(thread)).sum()
