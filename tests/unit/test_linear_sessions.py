@@ -124,7 +124,7 @@ SESSIONS: Final[dict[str, tuple[Callable[[int], list[Dict]], int]]] = {
     ),
     "sub-agents": (lambda n: [entry(0), *(entry(i) | {"isSidechain": True, "agentId": f"{i}"} for i in range(n))], 500),
     "records of a log": (lambda n: [HEADER, *map(record, range(n))], 1_000),
-    "rewinds of a log": (lambda n: [HEADER, *map(record, range(n)), *(rewound(n - 1 - i) for i in range(n))], 500),
+    "rewinds of a log": (lambda n: [HEADER, *map(record, range(n)), *(rewound(n - 1 - i) for i in range(n))], 1_000),
     "restatements of one record": (lambda n: [HEADER, *[restated(record(0))] * n], 1_000),
     "restatements of many records": (lambda n: [HEADER, *[restated(*map(record, range(n)))] * 2], 500),
 }
