@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::formats::sessions::session::Message;
     use crate::formats::sessions::{claude_code, pi_session};
-    use crate::node::test::told;
+    use crate::node::test::describe;
 
     /// Checks that messages read in place equal those written as JSON and read again.
     fn check(
@@ -230,8 +230,8 @@ mod tests {
             let made: Vec<_> = messages.iter().map(|message| &message.made).collect();
             let node = OverlayNode::Messages(&made);
             node.rewrite(&mut json).unwrap();
-            told(&node, &mut ours);
-            told(&Tape::parse(&json, &mut || true).unwrap().unwrap().root(), &mut theirs);
+            describe(&node, &mut ours);
+            describe(&Tape::parse(&json, &mut || true).unwrap().unwrap().root(), &mut theirs);
             assert_eq!(ours, theirs);
             let mut walked = 0;
             node.each_item(|i, item| {

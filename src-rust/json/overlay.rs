@@ -296,7 +296,7 @@ impl<'t> Node for OverlayNode<'t> {
 mod tests {
     use super::*;
     use crate::json::Tape;
-    use crate::node::test::told;
+    use crate::node::test::describe;
 
     #[test]
     fn what_was_made_tells_what_it_tells_when_it_is_written() {
@@ -316,8 +316,8 @@ mod tests {
         let node = OverlayNode::Messages(&messages);
         let (mut ours, mut theirs, mut json) = (String::new(), String::new(), Vec::new());
         node.rewrite(&mut json).unwrap();
-        told(&node, &mut ours);
-        told(&Tape::parse(&json, &mut || true).unwrap().unwrap().root(), &mut theirs);
+        describe(&node, &mut ours);
+        describe(&Tape::parse(&json, &mut || true).unwrap().unwrap().root(), &mut theirs);
         assert_eq!(ours, theirs);
         assert!(ours.contains("Number 0 None"), "{ours}");
     }

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
     use crate::json::document::{MAX_PARSED_DEPTH, with_document};
     use crate::json::scan::{LOOK_EVERY, MAX_DIGITS};
-    use crate::node::test::told;
+    use crate::node::test::describe;
 
     fn tape(source: &[u8]) -> Option<Tape<'_>> {
         Tape::parse(source, &mut || true).unwrap_or_default()
@@ -255,8 +255,8 @@ mod tests {
     fn agrees(source: &[u8]) -> bool {
         let Some(tape) = tape(source) else { return false };
         let (mut ours, mut theirs) = (String::new(), String::new());
-        told(&tape.root(), &mut ours);
-        let read = with_document(source, |node| told(&node, &mut theirs));
+        describe(&tape.root(), &mut ours);
+        let read = with_document(source, |node| describe(&node, &mut theirs));
         assert_eq!((read, ours), (Ok(()), theirs), "{:?}", String::from_utf8_lossy(source));
         true
     }

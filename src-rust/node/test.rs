@@ -3,7 +3,7 @@
 use super::{Fields, Key, KeySet, Node, Unit};
 
 /// Appends everything that can be read from a node, as text.
-pub fn told<N: Node>(node: &N, out: &mut String) {
+pub fn describe<N: Node>(node: &N, out: &mut String) {
     const UNITS: [Unit; 3] = [Unit::Bytes, Unit::Points, Unit::Utf16];
     out.push_str(&format!("{:?} {} {:?};", node.kind(), node.len(), node.as_bool()));
     let mut json = String::new();
@@ -25,7 +25,7 @@ pub fn told<N: Node>(node: &N, out: &mut String) {
         assert_eq!(found.under(&wanted, key).map(json_of), value.as_ref().map(json_of));
         if let Some(value) = value {
             out.push_str(key.as_str());
-            told(&value, out);
+            describe(&value, out);
         }
     }
     for (a, b) in [(0, 1), (1, 0), (2, 3)] {
@@ -38,11 +38,11 @@ pub fn told<N: Node>(node: &N, out: &mut String) {
     assert_eq!((items.len(), node.first().as_ref().map(json_of)), (node.len(), items.first().map(json_of)));
     for (i, item) in items.iter().enumerate() {
         out.push_str(&format!("[{i}]"));
-        told(item, out);
+        describe(item, out);
     }
     for (key, value) in node.members().unwrap_or_default() {
         out.push_str(&format!("{key:?}:"));
-        told(&value, out);
+        describe(&value, out);
     }
 }
 

@@ -127,7 +127,7 @@ def test_anthropic_requests_of_text_are_counted_to_the_token(shared: Path) -> No
 
 
 def test_where_a_message_of_the_user_stands_does_not_change_its_cost() -> None:
-    """The marks of both sides are counted with the model's turn, so a plan can add the costs of what is left."""
+    """The marks of both sides are counted with the model's turn, so a plan adds the costs of the messages it keeps."""
     counter = fl.TokenCounter.for_model("claude-sonnet-4-5")
     result = {"type": "tool_result", "tool_use_id": "a", "content": ""}
     shapes: dict[str, tuple[str, Any]] = {

@@ -80,12 +80,12 @@ def test_memory_and_messages_are_bounded_whatever_share_of_the_lines_is_bad(
     size = cases("bad_line_bytes")
     source = tmp_path / "in.jsonl"
     source.write_bytes(begin + line * (size // len(line)))
-    peak, told = peak_mib(source, "compact", tmp_path / "out")
+    peak, printed = peak_mib(source, "compact", tmp_path / "out")
     # The document is kept whole until it ends, twice when it is joined: it is one value.
     room = MOST_MIB + (3 * size / 2**20 if kind == "a document without end" else 0)
     # Conversations are written, and one record of each is held in a window.
     assert peak - least_mib < room
-    assert len(told) < 20_000
+    assert len(printed) < 20_000
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak memory of a process")
@@ -95,10 +95,10 @@ def test_a_line_of_too_many_values_is_not_read(value: bytes, tmp_path: Path, lea
     source = tmp_path / "in.jsonl"
     line = b"[" + (value + b",") * (1 << 23) + value + b"]\n"
     source.write_bytes(line + GOOD)
-    peak, told = peak_mib(source, "count", tmp_path / "out")
+    peak, printed = peak_mib(source, "count", tmp_path / "out")
     assert peak - least_mib < MOST_MIB + 12 * len(line) / 2**20
-    assert "too_many_values" in told
-    assert len(told) < 20_000
+    assert "too_many_values" in printed
+    assert len(printed) < 20_000
 
 
 @pytest.mark.deep
@@ -107,9 +107,9 @@ def test_a_line_of_too_many_values_is_not_read(value: bytes, tmp_path: Path, lea
 def test_memory_of_the_other_commands_is_bounded(command: str, tmp_path: Path, least_mib: float) -> None:
     source = tmp_path / "in.jsonl"
     source.write_bytes(GOOD + b"x\n" * (cases("bad_line_bytes") // 2))
-    peak, told = peak_mib(source, command, tmp_path / "out")
+    peak, printed = peak_mib(source, command, tmp_path / "out")
     assert peak - least_mib < MOST_MIB
-    assert len(told) < 20_000
+    assert len(printed) < 20_000
 
 
 @pytest.mark.deep
@@ -123,7 +123,7 @@ def test_a_small_archive_of_many_bad_lines_is_bounded(line: bytes, tmp_path: Pat
     assert peak - least_mib < MOST_MIB
 
 
-def test_problems_are_told_in_detail_first_and_then_as_counts_by_code(
+def test_problems_are_reported_in_detail_first_and_then_as_counts_by_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "in"
@@ -133,32 +133,32 @@ def test_problems_are_told_in_detail_first_and_then_as_counts_by_code(
     for command in (["compact", "--out", str(tmp_path / "out"), "--json"], ["count"], ["check"], ["plan"]):
         assert main([command[0], str(folder), *command[1:]]) == 1
         out, err = capsys.readouterr()
-        told = err.splitlines()
-        assert len(told) == 10 + 10 + 3 + 2 + 10 + 1, command
-        rest = [each for each in told if "more" in each]
+        printed = err.splitlines()
+        assert len(printed) == 10 + 10 + 3 + 2 + 10 + 1, command
+        rest = [each for each in printed if "more" in each]
         assert sorted(rest) == [
             f"{folder / 'a.jsonl'}: bad_json (15 more)",
             f"{folder / 'a.jsonl'}: bad_utf8 (2 more)",
             f"{folder / 'b.jsonl'}: bad_json (1 more)",
         ]
-        assert f"{folder / 'a.jsonl'}, line 2, offset {len(GOOD)}: bad_json" in told
+        assert f"{folder / 'a.jsonl'}, line 2, offset {len(GOOD)}: bad_json" in printed
         if command[0] == "compact":
             assert [json.loads(line)["problems"] for line in out.splitlines()] == [40, 11]
 
 
-def test_with_processes_the_same_problems_are_told(tmp_path: Path) -> None:
+def test_with_processes_the_same_problems_are_reported(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     for name in "abc":
         (folder / f"{name}.jsonl").write_bytes(GOOD + b"x\n" * 25)
-    told = []
+    printed = []
     for jobs in ("1", "2"):
         command = [sys.executable, "-m", "foldline", "compact", str(folder), "--out", str(tmp_path / jobs)]
         ran = subprocess.run([*command, "--jobs", jobs, "--json"], capture_output=True, text=True, check=False)
         assert ran.returncode == 1
-        told.append((sorted(ran.stderr.splitlines()), sorted(ran.stdout.splitlines())))
-    assert told[0] == told[1]
-    assert len(told[0][0]) == 33
+        printed.append((sorted(ran.stderr.splitlines()), sorted(ran.stdout.splitlines())))
+    assert printed[0] == printed[1]
+    assert len(printed[0][0]) == 33
 
 
 @pytest.mark.parametrize("lines", [1, 2, 5])
@@ -185,15 +185,15 @@ def test_pieces_of_few_lines_are_the_chunk(lines: int, monkeypatch: pytest.Monke
 def test_blank_beginnings_change_only_the_places(blank: bytes, document: bytes, tmp_path: Path) -> None:
     """Chunks of blank lines are not kept, but counted."""
 
-    def told(data: bytes) -> tuple[list[tuple[str, int]], list[tuple[str, int | None, int | None]]]:
+    def printed(data: bytes) -> tuple[list[tuple[str, int]], list[tuple[str, int | None, int | None]]]:
         (tmp_path / "in.jsonl").write_bytes(data)
         problems: list[fl.Problem] = []
         found = [(each.id, each.meta["line"]) for each in fl.read(tmp_path / "in.jsonl", on_problem=problems.append)]
         return found, [(each.code, each.line, each.offset) for each in problems]
 
-    found, problems = told(document)
+    found, problems = printed(document)
     lines, size = blank.count(b"\n"), len(blank)
-    assert told(blank + document) == (
+    assert printed(blank + document) == (
         [(name, line + lines) for name, line in found],
         [(code, line and line + lines, None if offset is None else offset + size) for code, line, offset in problems],
     )

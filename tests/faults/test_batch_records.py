@@ -88,9 +88,9 @@ def test_a_damaged_manifest_stops_only_a_resumed_run(
     manifest = folder / "out/.foldline/run.json"
     manifest.write_bytes(text)
     assert compact(folder, "--resume") == 2
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert str(manifest) in told
-    assert "without --resume" in told
+    printed = capsys.readouterr().err.splitlines()[-1]
+    assert str(manifest) in printed
+    assert "without --resume" in printed
     assert manifest.read_bytes() == text
     assert compact(folder) == 0
 
@@ -120,16 +120,16 @@ def test_a_record_with_a_value_of_another_type_is_folded_again(folder: Path, nam
 @pytest.mark.parametrize("more", MODES)
 @pytest.mark.parametrize("what", PLACED)
 @pytest.mark.parametrize("name", RECORDS)
-def test_what_is_no_file_in_the_place_of_a_record_is_told_with_what_to_do(
+def test_what_is_no_file_in_the_place_of_a_record_is_reported_with_a_remedy(
     folder: Path, name: str, what: str, more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
     place = folder / "out/.foldline" / name
     in_its_place(place, what)
     assert compact(folder, *more) == 1
-    (told,) = capsys.readouterr().err.splitlines()
-    assert told.startswith(f"foldline: stopped: {place}: ")
-    assert "move it away" in told
+    (printed,) = capsys.readouterr().err.splitlines()
+    assert printed.startswith(f"foldline: stopped: {place}: ")
+    assert "move it away" in printed
     shutil.rmtree(place) if what == "folder" else place.unlink()
     assert compact(folder, *more) == 0
 
@@ -137,7 +137,7 @@ def test_what_is_no_file_in_the_place_of_a_record_is_told_with_what_to_do(
 @needs_permissions
 @pytest.mark.parametrize("more", MODES)
 @pytest.mark.parametrize("name", RECORDS)
-def test_a_record_that_cannot_be_read_is_told_with_what_to_do(
+def test_a_record_that_cannot_be_read_is_reported_with_a_remedy(
     folder: Path, name: str, more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
@@ -145,9 +145,9 @@ def test_a_record_that_cannot_be_read_is_told_with_what_to_do(
     place.chmod(0)
     with bound_by_permissions():
         assert compact(folder, *more) == 1
-    (told,) = capsys.readouterr().err.splitlines()
-    assert told.startswith(f"foldline: stopped: {place}: ")
-    assert "can be read and written" in told
+    (printed,) = capsys.readouterr().err.splitlines()
+    assert printed.startswith(f"foldline: stopped: {place}: ")
+    assert "can be read and written" in printed
 
 
 @pytest.mark.parametrize("what", ["file", "link", "unreadable"])
@@ -189,9 +189,9 @@ def test_version_and_options_of_a_manifest_do_not_reach_the_terminal_whole(
         change(changed)
         manifest.write_text(json.dumps(changed))
         assert compact(folder, "--resume") == 2
-        told = capsys.readouterr().err
-        assert "\x1b" not in told
-        assert len(told) < 400
+        printed = capsys.readouterr().err
+        assert "\x1b" not in printed
+        assert len(printed) < 400
 
 
 def test_a_forged_output_is_named_by_the_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -207,9 +207,9 @@ def test_a_forged_output_is_named_by_the_report(folder: Path, capsys: pytest.Cap
         record |= {"output_bytes": len(text), "output_sha256": hashlib.sha256(text).hexdigest()}
         manifest.write_text(json.dumps(whole))
         assert compact(folder, "--resume", *report) == 1
-        told = capsys.readouterr().err.splitlines()[-1]
-        assert told.startswith(f"foldline: stopped: {output}: ")
-        assert "without --resume" in told
+        printed = capsys.readouterr().err.splitlines()[-1]
+        assert printed.startswith(f"foldline: stopped: {output}: ")
+        assert "without --resume" in printed
 
 
 def test_fields_of_a_record_have_their_types() -> None:

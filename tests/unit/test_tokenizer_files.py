@@ -374,7 +374,7 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     [
         ("vocab", "half a million tokens"),
         ("merges", "two million merges"),
-        ("added", "so many added"),
+        ("added", "a megabyte of added tokens"),
         ("long", "long"),
     ],
 )

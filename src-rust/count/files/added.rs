@@ -46,7 +46,7 @@ impl AddedTokens {
             return Err(unsupported("an added token of more than 512 bytes"));
         }
         if tokens.iter().map(|token| token.content.len()).sum::<usize>() > MOST_BYTES {
-            return Err(unsupported("a set of so many added tokens"));
+            return Err(unsupported("more than a megabyte of added tokens"));
         }
         let mut seen = FxHashSet::default();
         if !tokens.iter().all(|token| seen.insert(&*token.content)) {
@@ -58,7 +58,7 @@ impl AddedTokens {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(tokens.iter().map(|token| &token.content))
-            .map_err(|_| unsupported("a set of so many added tokens"))?;
+            .map_err(|_| unsupported("a set of too many added tokens"))?;
         Ok(Some(AddedTokens { automaton, tokens }))
     }
 

@@ -45,7 +45,8 @@ const fn line(group: Group, name: &'static str, vocabulary: &'static str, window
     entry(group, name, vocabulary, window, true)
 }
 
-/// A model whose weights and vocabulary are not published: counted by that of the open models of its time.
+/// A model whose vocabulary is not published, or was not seen with the tokens added to it: counted by that of its base,
+/// or of the open models of its time.
 const fn hosted(group: Group, name: &'static str, vocabulary: &'static str, window: Option<u32>) -> Model {
     let mut model = entry(group, name, vocabulary, window, false);
     model.accuracy = Some(Accuracy::ESTIMATED);
@@ -123,7 +124,7 @@ pub(super) static MODELS: &[Model] = &[
     open(META, "llama-3.3", "llama-3", Some(131_072)),
     // Fine-tuned from Llama 3.1 and 3.2.
     open(META, "llama-guard-3", "llama-3", Some(131_072)),
-    open(NOUS, "hermes-3", "llama-3", Some(131_072)),
+    hosted(NOUS, "hermes-3", "llama-3", Some(131_072)),
     open(META, "llama-4", "llama-4", None),
     open(META, "llama-4-scout", "llama-4", Some(10_485_760)),
     open(META, "llama-4-maverick", "llama-4", Some(1_048_576)),

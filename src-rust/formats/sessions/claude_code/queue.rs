@@ -57,7 +57,7 @@ impl Item {
     }
 }
 
-/// Items with one text, in order; what is done with leaves at the front when it is met.
+/// Items with the same text, in order. An item that is finished is removed once it reaches the front.
 #[derive(Debug, Default)]
 struct SameText {
     not_elsewhere: VecDeque<usize>,
