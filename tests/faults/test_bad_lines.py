@@ -185,15 +185,15 @@ def test_pieces_of_few_lines_are_the_chunk(lines: int, monkeypatch: pytest.Monke
 def test_blank_beginnings_change_only_the_places(blank: bytes, document: bytes, tmp_path: Path) -> None:
     """Chunks of blank lines are not kept, but counted."""
 
-    def printed(data: bytes) -> tuple[list[tuple[str, int]], list[tuple[str, int | None, int | None]]]:
+    def read(data: bytes) -> tuple[list[tuple[str, int]], list[tuple[str, int | None, int | None]]]:
         (tmp_path / "in.jsonl").write_bytes(data)
         problems: list[fl.Problem] = []
         found = [(each.id, each.meta["line"]) for each in fl.read(tmp_path / "in.jsonl", on_problem=problems.append)]
         return found, [(each.code, each.line, each.offset) for each in problems]
 
-    found, problems = printed(document)
+    found, problems = read(document)
     lines, size = blank.count(b"\n"), len(blank)
-    assert printed(blank + document) == (
+    assert read(blank + document) == (
         [(name, line + lines) for name, line in found],
         [(code, line and line + lines, None if offset is None else offset + size) for code, line, offset in problems],
     )
