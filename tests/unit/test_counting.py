@@ -710,24 +710,31 @@ def test_ctrl_c_ends_a_long_count(text: str, call: str) -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer here")
 @pytest.mark.parametrize("text", HOSTILE)
 def test_signals_are_handled_throughout_a_count(text: str) -> None:
-    """A timer fires every 2 ms and must be handled in each quarter of a count that takes 0.3 s."""
+    """A timer fires every 2 ms and must be handled in each quarter of a count that takes 0.3 s.
+
+    The count begins when CPython has encoded a text beyond ASCII, which is one call. The shortest of several counts is
+    judged: in another the process may have been stopped for a quarter.
+    """
     done = run(
         f"""
         import signal, sys, time, foldline as fl
-        counter, text, seconds = fl.TokenCounter(), ({HOSTILE[text]})[: 1 << 20], 0.0
+        counter, text, heard = fl.TokenCounter(), ({HOSTILE[text]})[: 1 << 20], []
+        signal.signal(signal.SIGALRM, lambda *_: heard.append(time.monotonic()))
+        def measure():
+            heard.clear()
+            called = time.monotonic()
+            text.isascii() or text.encode()
+            begin = 2 * time.monotonic() - called
+            signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+            counter.count(text)
+            end = time.monotonic()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            return end - begin, {{int(4 * (at - begin) / (end - begin)) for at in heard if begin <= at < end}}
+        seconds = 0.0
         while seconds < 0.3:
             text += text
-            begin = time.monotonic()
-            counter.count(text)
-            seconds = time.monotonic() - begin
-        heard = []
-        signal.signal(signal.SIGALRM, lambda *_: heard.append(time.monotonic()))
-        begin = time.monotonic()
-        signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
-        counter.count(text)
-        end = time.monotonic()
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        sys.stdout.write(str(sorted({{int(4 * (at - begin) / (end - begin)) for at in heard if at < end}})))
+            seconds, quarters = min((measure() for _ in range(5)), key=lambda measured: measured[0])
+        sys.stdout.write(str(sorted(quarters)))
         """
     )
     assert (done.stdout, done.stderr) == ("[0, 1, 2, 3]", "")
