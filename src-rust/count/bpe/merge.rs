@@ -33,8 +33,6 @@ const MARGIN: usize = 256;
 const SMALL_MARGIN: usize = 24;
 /// Bytes compared at once to find repetition.
 const REPEATED: usize = 64 * 1024;
-/// Positions searched at once for the end of a segment.
-const SEARCHED: usize = 64 * 1024;
 /// Joints tried before a pre-token is merged in one piece.
 const ATTEMPTS: usize = 4;
 
@@ -142,35 +140,23 @@ fn highest(bits: u64) -> usize {
     63 - (bits | 1).leading_zeros() as usize
 }
 
-/// Splits a piece where no token can cross, so that each segment is merged alone. An item is `None` where
-/// [`SEARCHED`] bytes had no end of a segment, so that the caller can check meanwhile.
+/// Splits a piece where no token can cross, so that each segment is merged alone.
 ///
 /// Most pairs of neighbouring multi-byte characters occur in no token. A run of Han splits into words of a few
 /// characters, which recur far more often than whole runs.
-pub(crate) fn segments<'a>(vocab: &'a Vocab, piece: &'a [u8]) -> impl Iterator<Item = Option<&'a [u8]>> {
-    let (mut rest, mut searched) = (piece, 0);
+pub(crate) fn segments<'a>(vocab: &'a Vocab, piece: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = piece;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let ahead = &rest[searched..];
-        let near = &ahead[..ahead.len().min(SEARCHED + 3)];
-        let joint = end_of_segment(vocab, near);
-        if joint.is_none() && near.len() < ahead.len() {
-            searched += SEARCHED;
-            return Some(None);
-        }
-        let (segment, after) = rest.split_at(joint.map_or(rest.len(), |at| searched + at + 2));
-        (rest, searched) = (after, 0);
-        Some(Some(segment))
-    })
-}
-
-/// Where the first four bytes begin that have the end of a segment in their middle.
-fn end_of_segment(vocab: &Vocab, text: &[u8]) -> Option<usize> {
-    text.windows(4).position(|around| match around {
-        &[a, b, c, d] => b >= 0x80 && c >= 0xc0 && !vocab.may_join([a, b, c, d]),
-        _ => false,
+        let joints = rest.windows(4).position(|around| match around {
+            &[a, b, c, d] => b >= 0x80 && c >= 0xc0 && !vocab.may_join([a, b, c, d]),
+            _ => false,
+        });
+        let (segment, after) = rest.split_at(joints.map_or(rest.len(), |at| at + 2));
+        rest = after;
+        Some(segment)
     })
 }
 
@@ -412,37 +398,8 @@ pub(super) mod tests {
                         prop_assert_eq!(small, whole(vocab, &piece[..len]));
                     }
                 }
-                prop_assert_eq!(segments(vocab, &piece).flatten().map(|s| whole(vocab, s)).sum::<usize>(), expected);
+                prop_assert_eq!(segments(vocab, &piece).map(|s| whole(vocab, s)).sum::<usize>(), expected);
             }
-        }
-    }
-
-    #[test]
-    fn a_long_search_for_the_end_of_a_segment_is_interrupted() {
-        let tail = "对乜".as_bytes();
-        let all_joints = |piece: &[u8]| {
-            piece
-                .windows(4)
-                .filter(|w| w[1] >= 0x80 && w[2] >= 0xc0 && !O200K.may_join([w[0], w[1], w[2], w[3]]))
-                .count()
-        };
-        for len in [
-            0,
-            1,
-            SEARCHED - 4,
-            SEARCHED - 3,
-            SEARCHED - 2,
-            SEARCHED - 1,
-            SEARCHED,
-            SEARCHED + 1,
-            3 * SEARCHED,
-        ] {
-            let piece = [&vec![b'a'; len], tail, tail].concat();
-            let found: Vec<Option<&[u8]>> = segments(&O200K, &piece).collect();
-            let parts: Vec<&[u8]> = found.iter().copied().flatten().collect();
-            assert_eq!((parts.concat(), parts.len()), (piece.clone(), all_joints(&piece) + 1), "{len}");
-            assert!(parts.len() > 1, "{len}");
-            assert!(found.len() - parts.len() >= len / SEARCHED, "{len}");
         }
     }
 

@@ -194,10 +194,7 @@ impl MissBatch<'_> {
     fn is_no_token(&mut self, piece: &[u8], place: MemoSlot) {
         let is_whole = || {
             piece.is_ascii()
-                || merge::segments(self.vocab, piece)
-                    .flatten()
-                    .next()
-                    .is_some_and(|first| first.len() == piece.len())
+                || merge::segments(self.vocab, piece).next().is_some_and(|first| first.len() == piece.len())
         };
         if piece.len() > LONGEST || repeats::repeats(piece) || !is_whole() {
             // These merges are not interrupted, and every piece has a token.
@@ -252,12 +249,6 @@ pub(crate) fn segments(
     let mut total = 0;
     let (mut merged, mut at) = (0, 0);
     for segment in merge::segments(vocab, piece) {
-        let Some(segment) = segment else {
-            if !check(total) {
-                return None;
-            }
-            continue;
-        };
         total += if segment.len() <= SHORTEST {
             segment_of(vocab, engine, (piece, at, segment), memo)
         } else {
