@@ -3,7 +3,6 @@
 use super::problem::unsupported;
 use crate::error::Result;
 use aho_corasick::{AhoCorasick, MatchKind};
-use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 /// One added token.
@@ -33,32 +32,56 @@ pub(crate) struct AddedTokens {
     tokens: Vec<AddedToken>,
 }
 
+/// The tokens that must be searched for: those that are not special, and the special ones that can hide another.
+///
+/// A match of a special token hides what begins inside it and what is shorter at the same place. It can be left out if
+/// no other token begins like one of its ends, or is its beginning. Models reserve special tokens by the thousand, of
+/// which hardly one is like that.
+///
+/// # Errors
+/// `unsupported_tokenizer` if the tokens are too many or too long; for a token that is there twice.
+pub(crate) fn searched(mut tokens: Vec<AddedToken>) -> Result<Vec<AddedToken>> {
+    tokens.retain(|token| !token.content.is_empty());
+    if tokens.iter().any(|token| token.content.len() > LONGEST) {
+        return Err(unsupported("an added token of more than 512 bytes"));
+    }
+    if tokens.iter().map(|token| token.content.len()).sum::<usize>() > MOST_BYTES {
+        return Err(unsupported("more than a megabyte of added tokens"));
+    }
+    let mut contents: Vec<&str> = tokens.iter().map(|token| &*token.content).collect();
+    contents.sort_unstable();
+    if contents.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(unsupported("an added token that is there twice"));
+    }
+    // Tokens that begin with another token are adjacent to it. What begins like them begins like it.
+    contents.dedup_by(|token, before| token.starts_with(*before));
+    let begins_like_a_token = |text: &str| {
+        let (before, after) = contents.split_at(contents.partition_point(|&token| token <= text));
+        before.last().is_some_and(|token| text.starts_with(token))
+            || after.first().is_some_and(|token| token.starts_with(text))
+    };
+    let can_hide = |text: &str| {
+        contents.binary_search(&text).is_err()
+            || text.char_indices().skip(1).any(|(at, _)| begins_like_a_token(&text[at..]))
+    };
+    let is_searched: Vec<bool> =
+        tokens.iter().map(|token| !token.is_special || can_hide(&token.content)).collect();
+    Ok(tokens.into_iter().zip(is_searched).filter_map(|(token, is)| is.then_some(token)).collect())
+}
+
 impl AddedTokens {
-    /// The set; `None` if no token of it is ever found.
-    ///
-    /// Special tokens take part in the search: a match of one hides others that overlap it.
+    /// The set of these tokens, as [`searched`] has them; `None` if no token of it is ever found.
     ///
     /// # Errors
     /// `unsupported_tokenizer` if the tokens are too many to search for.
-    pub(crate) fn new(mut tokens: Vec<AddedToken>) -> Result<Option<AddedTokens>> {
-        tokens.retain(|token| !token.content.is_empty());
-        if tokens.iter().any(|token| token.content.len() > LONGEST) {
-            return Err(unsupported("an added token of more than 512 bytes"));
-        }
-        if tokens.iter().map(|token| token.content.len()).sum::<usize>() > MOST_BYTES {
-            return Err(unsupported("more than a megabyte of added tokens"));
-        }
-        let mut seen = FxHashSet::default();
-        if !tokens.iter().all(|token| seen.insert(&*token.content)) {
-            return Err(unsupported("an added token that is there twice"));
-        }
+    pub(crate) fn new(tokens: Vec<AddedToken>) -> Result<Option<AddedTokens>> {
         if tokens.iter().all(|token| token.is_special) {
             return Ok(None);
         }
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(tokens.iter().map(|token| &token.content))
-            .map_err(|_| unsupported("a set of too many added tokens"))?;
+            .map_err(|_| unsupported("too many added tokens"))?;
         Ok(Some(AddedTokens { automaton, tokens }))
     }
 
@@ -104,6 +127,7 @@ fn is_word(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn token(content: &str) -> AddedToken {
         AddedToken {
@@ -115,7 +139,7 @@ mod tests {
         }
     }
 
-    fn parts(tokens: Vec<AddedToken>, text: &str) -> Vec<Option<String>> {
+    fn parts_of_all(tokens: Vec<AddedToken>, text: &str) -> Vec<Option<String>> {
         let mut parts = Vec::new();
         let added = AddedTokens::new(tokens).unwrap().unwrap();
         added.split(text, |part| {
@@ -123,6 +147,51 @@ mod tests {
             Some(())
         });
         parts
+    }
+
+    fn parts(tokens: Vec<AddedToken>, text: &str) -> Vec<Option<String>> {
+        parts_of_all(searched(tokens).unwrap(), text)
+    }
+
+    fn special(content: &str) -> AddedToken {
+        AddedToken { is_special: true, ..token(content) }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn special_tokens_that_are_left_out_hide_nothing(
+            tokens in prop::collection::btree_map("[abé]{1,4}", any::<bool>(), 0..8),
+            text in "[abcé]{0,40}",
+        ) {
+            let tokens = tokens.into_iter().map(|(content, is_special)| AddedToken { is_special, ..token(&content) });
+            let tokens: Vec<AddedToken> = tokens.chain([token("aba")]).collect();
+            prop_assume!(searched(tokens.clone()).is_ok());
+            prop_assert_eq!(parts_of_all(tokens.clone(), &text), parts(tokens, &text));
+        }
+    }
+
+    #[test]
+    fn special_tokens_are_searched_only_if_they_can_hide_another() {
+        let tokens = |contents: &[&str]| {
+            let special = contents.iter().map(|content| special(content));
+            special.chain([token("<a>"), token("x")]).collect::<Vec<_>>()
+        };
+        let left = |contents: &[&str]| {
+            let left = searched(tokens(contents)).unwrap();
+            left.into_iter().filter(|token| token.is_special).map(|token| token.content).collect::<Vec<_>>()
+        };
+        assert_eq!(left(&["<b>", "<c>", "b<d"]), [""; 0]);
+        // The end is the beginning of another, another is inside, another is the beginning.
+        assert_eq!(left(&["<b><", "<b<a>>", "<a>b", "bx"]), ["<b><", "<b<a>>", "<a>b", "bx"]);
+    }
+
+    #[test]
+    fn many_similar_tokens_are_prepared() {
+        let tokens: Vec<AddedToken> =
+            (0..1 << 12).map(|number| special(&format!("{}{number:04}", "a".repeat(250)))).collect();
+        assert_eq!(searched(tokens).unwrap(), []);
     }
 
     #[test]
@@ -133,10 +202,8 @@ mod tests {
 
     #[test]
     fn a_special_token_is_text_and_hides_what_overlaps_it() {
-        let special = AddedToken { is_special: true, ..token("<s>") };
-        assert_eq!(parts(vec![special, token("s>x")], "a<s>x"), [Some("a<s>x".to_owned())]);
-        let only_special = vec![AddedToken { is_special: true, ..token("<s>") }];
-        assert!(AddedTokens::new(only_special).unwrap().is_none());
+        assert_eq!(parts(vec![special("<s>"), token("s>x")], "a<s>x"), [Some("a<s>x".to_owned())]);
+        assert!(AddedTokens::new(vec![special("<s>")]).unwrap().is_none());
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::count::tables::vocab::{LINE, Lines, Vocab};
 const FOLDER: &str = "FOLDLINE_CACHE";
 
 /// Changes with the form of an entry or of the tables.
-const MAGIC: &[u8; 8] = b"FLTOKEN4";
+const MAGIC: &[u8; 8] = b"FLTOKEN5";
 
 /// Files below this size are read as fast as an entry of the cache.
 pub(super) const SHORTEST: usize = 512 << 10;

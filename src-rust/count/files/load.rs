@@ -8,6 +8,7 @@ use std::sync::{PoisonError, RwLock};
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
+use super::added::searched;
 use super::folder::{self, Configuration};
 use super::problem::{bad, unreadable};
 use super::stamps::Hashed;
@@ -145,7 +146,11 @@ fn hash_of(path: &Path) -> Result<Hashed> {
 /// # Errors
 /// Those of loading it.
 pub fn check(bytes: &[u8]) -> Result<()> {
-    draft(bytes, &Configuration::default()).and_then(|draft| tables(&draft.tokens)).map(|_| ())
+    let draft = draft(bytes, &Configuration::default())?;
+    tables(&draft.tokens)?;
+    searched(draft.raw)?;
+    searched(draft.normalized)?;
+    Ok(())
 }
 
 /// Recognises a file by its content and reads it.

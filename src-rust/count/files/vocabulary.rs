@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustc_hash::FxHashSet;
 
-use super::added::{AddedToken, AddedTokens};
+use super::added::{AddedToken, AddedTokens, searched};
 use super::problem::{bad, unsupported};
 use super::tokenizer::{Cuts, Prefix, Tokenizer};
 use super::words::Characters;
@@ -72,7 +72,9 @@ pub(crate) struct Compiled {
     pub(crate) cuts: Cuts,
     pub(crate) is_composed: bool,
     pub(crate) prefix: Prefix,
+    /// Added tokens that are searched in the text as given, as [`searched`] has them.
     pub(crate) raw: Vec<AddedToken>,
+    /// Those that are searched in the normalized text.
     pub(crate) normalized: Vec<AddedToken>,
 }
 
@@ -97,7 +99,7 @@ impl Draft {
     /// The tokenizer's tables.
     ///
     /// # Errors
-    /// Those of [`tables`]; `unsupported_tokenizer` for a vocabulary that ranks by bytes cannot express.
+    /// Those of [`tables`] and [`searched`]; `unsupported_tokenizer` for a vocabulary that ranks by bytes cannot express.
     pub(crate) fn finish(self) -> Result<Compiled> {
         let (mut vocab, mut file, mut layout) = leak(&self.tokens)?;
         match self.proof {
@@ -127,8 +129,8 @@ impl Draft {
             cuts: self.cuts,
             is_composed: self.is_composed,
             prefix: self.prefix,
-            raw: self.raw,
-            normalized: self.normalized,
+            raw: searched(self.raw)?,
+            normalized: searched(self.normalized)?,
         })
     }
 }

@@ -54,21 +54,30 @@ fn try_place(
     let wanted = |index: usize, pilot: u8| slot(hashes[index], pilot, 64 - slot_count.trailing_zeros());
     let mut pilots = vec![0; buckets.len()];
     let mut slots = vec![None; slot_count];
+    // Pilots are tried in bits: the slots themselves do not fit the inner caches.
+    let mut taken = vec![0u64; slot_count.div_ceil(64)];
     for (place, &b) in order.iter().enumerate() {
         let keys = &buckets[b];
-        let mut free = (0..=u8::MAX).filter(|&pilot| {
+        let fits = |pilot: u8| {
             keys.iter().enumerate().all(|(nth, &index)| {
-                slots[wanted(index, pilot)].is_none()
-                    && keys[..nth].iter().all(|&other| wanted(other, pilot) != wanted(index, pilot))
+                let slot = wanted(index, pilot);
+                taken[slot / 64] & 1 << (slot % 64) == 0
+                    && keys[..nth].iter().all(|&other| wanted(other, pilot) != slot)
             })
-        });
+        };
+        let mut all = 0..=u8::MAX;
         let pilot = match keys.first() {
-            Some(&first) if first < hot => free.min_by_key(|&pilot| wanted(first, pilot)),
-            _ => free.next(),
+            Some(&first) if first < hot => all.fold(None, |best, pilot| {
+                let is_lower = best.is_none_or(|best| wanted(first, pilot) < wanted(first, best));
+                if is_lower && fits(pilot) { Some(pilot) } else { best }
+            }),
+            _ => all.find(|&pilot| fits(pilot)),
         };
         pilots[b] = pilot.ok_or(place)?;
         for &index in keys {
-            slots[wanted(index, pilots[b])] = Some(index);
+            let slot = wanted(index, pilots[b]);
+            slots[slot] = Some(index);
+            taken[slot / 64] |= 1 << (slot % 64);
         }
     }
     Ok(Placement { pilots, slots })
