@@ -278,7 +278,7 @@ LOWEST_ONLY = {"summarizers", "stores", "reading"}
 MODULES = {
     "errors": "",
     "typing": "",
-    "_util": "checks files lists overflow prices sqlite threads turns",
+    "_util": "checks files lists overflow prices problems sqlite threads turns",
     "_html": "",
     "_beside": "",
     "counting": "counters tokenizer_json models",

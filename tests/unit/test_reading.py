@@ -537,6 +537,33 @@ def test_a_problem_has_its_position(shelf: Shelf) -> None:
     assert problem.code in str(problem)
 
 
+def test_by_default_the_first_problems_of_each_file_and_code_are_logged(
+    shelf: Shelf, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = line({"id": "a", "messages": OPENAI})
+    shelf.put(good + b"{oops}\n" * 1000 + b"7\n" * 3, "folder/1.jsonl")
+    shelf.put(good + b"{oops}\n" * 12, "folder/2.jsonl")
+    assert len(list(fl.read(shelf.folder / "folder"))) == 2
+    logged = [(Path(record.args[0].path).name, record.args[0].code, record.args[0].detail) for record in caplog.records]
+    assert logged == [
+        *[("1.jsonl", "bad_json", "")] * 10,
+        *[("1.jsonl", "unknown_record", "")] * 3,
+        ("1.jsonl", "bad_json", "990 more"),
+        *[("2.jsonl", "bad_json", "")] * 10,
+        ("2.jsonl", "bad_json", "2 more"),
+    ]
+
+
+def test_what_was_not_logged_is_counted_even_if_the_reader_stops(
+    shelf: Shelf, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = line({"id": "a", "messages": OPENAI})
+    reading = fl.read(shelf.put(good + b"{oops}\n" * 20 + good + good))
+    assert [next(reading).id for _ in range(2)] == ["a", "a"]
+    reading.close()
+    assert caplog.records[-1].args[0].detail == "10 more"
+
+
 def test_strict_accepts_valid_files(shelf: Shelf) -> None:
     assert len(list(fl.read(shelf.put(lines({"messages": OPENAI} for _ in range(3))), strict=True))) == 3
 

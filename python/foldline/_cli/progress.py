@@ -18,6 +18,7 @@ import click
 from foldline._cli.pace import Pace, size_of
 from foldline._util.checks import fields_of
 from foldline._util.files import failed_path
+from foldline._util.problems import FirstProblems
 from foldline.errors import FoldlineError
 from foldline.typing import Problem
 
@@ -52,9 +53,6 @@ COUNTS = (
     "tokens_before",
     "tokens_after",
 )
-
-#: Problems of each code that are shown in detail, for each file.
-_DETAILED = 10
 
 #: Delay of the progress bar; shorter work does not show one.
 _BAR_AFTER_S = 1.0
@@ -171,24 +169,6 @@ class ProgressSink(ABC):
         self.problem(Problem(error.index, error.code, detail, path), transcript)
 
 
-class _Shown:
-    """Which problems of a file are shown in detail: the first `_DETAILED` of each code. The others are counted."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._counts: dict[str, int] = {}
-
-    def admits(self, problem: Problem) -> bool:
-        """Counts a problem; whether to show it."""
-        count = self._counts[problem.code] = self._counts.get(problem.code, 0) + 1
-        return count <= _DETAILED
-
-    def rest(self) -> list[Problem]:
-        """For each code, how many problems were not shown."""
-        rest = {code: count - _DETAILED for code, count in self._counts.items() if count > _DETAILED}
-        return [Problem(None, code, f"{count} more", self._path) for code, count in rest.items()]
-
-
 class FileProblems(ProgressSink):
     """Passes on the first problems of a file in detail, and at its end counts by code: bounds messages and memory.
 
@@ -204,7 +184,7 @@ class FileProblems(ProgressSink):
     def __init__(self, sink: ProgressSink, path: str, position: Position = _nowhere) -> None:
         self.problems = 0
         self._sink = sink
-        self._shown = _Shown(path)
+        self._shown = FirstProblems(path)
         sink.begin(path, position)
 
     def problem(self, problem: Problem, transcript: str | None = None) -> None:
@@ -239,7 +219,7 @@ class Reporter(ProgressSink):
         self._bytes_total: int | None = None
         self._waiting: list[str] | None = None
         self._current, self._position = "", _nowhere
-        self._shown: _Shown | None = None
+        self._shown: FirstProblems | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -273,7 +253,7 @@ class Reporter(ProgressSink):
     @contextlib.contextmanager
     def of_file(self, path: str) -> Iterator[None]:
         """Within the block, shows the first problems of each code in detail, and at its end the number of others."""
-        self._shown = _Shown(path)
+        self._shown = FirstProblems(path)
         self._current = path
         try:
             yield

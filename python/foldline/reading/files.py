@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from foldline._core import FORMATS
+from foldline._util.problems import FirstProblems
 from foldline.errors import MessageError
 from foldline.reading._opencode import is_session, is_storage, sessions_of, stored_transcripts
 from foldline.reading._opening import MAX_DOCUMENT_BYTES
@@ -40,7 +41,8 @@ def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool 
 
     Args:
         path: The file or folder.
-        on_problem: Called with each `Problem` (path, line from 1, offset in bytes, code). Default: log it.
+        on_problem: Called with each `Problem` (path, line from 1, offset in bytes, code). Default: log the first ten of
+            each code in a file, and then how many more there are.
         strict: Raise an error at the first problem.
 
     Raises:
@@ -55,12 +57,39 @@ def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool 
         2 bad_json
         [('a', 'openai_chat', 1)]
     """
+    if on_problem is not None:
+        yield from _read(path, on_problem, strict=strict)
+        return
+    log = _ProblemLog()
+    try:
+        yield from _read(path, log.add, strict=strict)
+    finally:
+        log.end_file()
 
-    def report(problem: Problem) -> None:
-        if on_problem is not None:
-            on_problem(problem)
-        else:
+
+class _ProblemLog:
+    """Logs the first problems of each file in detail, and at its end the number of others."""
+
+    def __init__(self) -> None:
+        self._path: str | None = None
+        self._first = FirstProblems("")
+
+    def add(self, problem: Problem) -> None:
+        if problem.path != self._path:
+            self.end_file()
+            self._path, self._first = problem.path, FirstProblems(problem.path or "")
+        if self._first.admits(problem):
             _LOG.warning("%s", problem)
+
+    def end_file(self) -> None:
+        for problem in self._first.rest():
+            _LOG.warning("%s", problem)
+        self._path, self._first = None, FirstProblems("")
+
+
+def _read(path: str | Path, on_problem: OnProblem, *, strict: bool) -> Iterator[StoredTranscript]:
+    def report(problem: Problem) -> None:
+        on_problem(problem)
         if strict:
             raise MessageError(str(problem), code=problem.code)
 
