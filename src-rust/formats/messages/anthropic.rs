@@ -1,10 +1,10 @@
 //! Anthropic messages: blocks of text, thinking, tool use and tool results.
 
 use crate::error::Result;
-use crate::formats::content::{block_result_content, call_arguments, read_content};
+use crate::formats::content::{block_result_content, call_arguments, read_content, some, string};
 use crate::formats::header::Envelope;
-use crate::formats::parts::{file_part, keyed_text_part, text_part, unknown_part};
-use crate::node::{Key, Kind, Node};
+use crate::formats::parts::{file_part, unknown_part};
+use crate::node::{Fields, Key, KeySet, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, ResultPath, Role};
 
 pub(in crate::formats) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
@@ -71,54 +71,104 @@ pub(super) fn is_thinking<N: Node>(block: &N) -> bool {
     matches!(block_type, Some(PartType::Thinking | PartType::RedactedThinking))
 }
 
-fn read_block<N: Node>(block: &N, at: u32, builder: &mut impl Build<N>) -> Result<()> {
+/// The members that readers of blocks need: one walk over a block finds all of them.
+static MEMBERS: KeySet<9> = KeySet::new([
+    Key::TYPE,
+    Key::TEXT,
+    Key::THINKING,
+    Key::CONTENT,
+    Key::ID,
+    Key::NAME,
+    Key::INPUT,
+    Key::TOOL_USE_ID,
+    Key::IS_ERROR,
+]);
+
+/// A block with its members.
+struct Block<'a, N> {
+    node: &'a N,
+    members: Fields<N, 9>,
+}
+
+impl<'a, N: Node> Block<'a, N> {
+    fn of(node: &'a N) -> Self {
+        let mut members = Fields::nothing();
+        node.find(&MEMBERS, &mut members);
+        Block { node, members }
+    }
+
+    fn get(&self, key: Key) -> Option<&N> {
+        self.members.under(&MEMBERS, key)
+    }
+}
+
+fn read_block<N: Node>(node: &N, at: u32, builder: &mut impl Build<N>) -> Result<()> {
+    let block = Block::of(node);
     let block_type = block.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind)));
+    let text = (PartKind::Text, PieceKind::Text);
     match block_type.unwrap_or(PartType::Untyped) {
-        PartType::Text => keyed_text_part(block, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
+        PartType::Text => read_text(&block, Key::TEXT, text, builder),
         PartType::Thinking => {
-            keyed_text_part(block, Key::THINKING, (PartKind::Reasoning, PieceKind::Reasoning), builder)
+            read_text(&block, Key::THINKING, (PartKind::Reasoning, PieceKind::Reasoning), builder)
         }
         PartType::RedactedThinking => {
             // Encrypted: it has a price, but its text is not available.
             builder.begin_part(PartKind::Reasoning)?;
-            builder.push_json(PieceKind::Reasoning, block)?;
+            builder.push_json(PieceKind::Reasoning, node)?;
             builder.mark_estimated();
             Ok(())
         }
-        // A failed compaction has no content and replaces nothing.
-        PartType::Compaction if !has_text(block, Key::CONTENT) => unknown_part(block, builder),
         PartType::Compaction => {
-            builder.bind(Binding::Compaction);
-            keyed_text_part(block, Key::CONTENT, (PartKind::Text, PieceKind::Text), builder)
+            // A failed compaction has no content and replaces nothing.
+            if string(block.get(Key::CONTENT)).is_some() {
+                builder.bind(Binding::Compaction);
+            }
+            read_text(&block, Key::CONTENT, text, builder)
         }
-        PartType::Picture => file_part(block, builder),
-        PartType::Call { on_server } => read_call(block, on_server, builder),
-        PartType::Result { on_server } => read_result(block, at, on_server, builder),
-        PartType::Untyped => match block.get(Key::TEXT).filter(|text| text.kind() == Kind::String) {
-            Some(text) => text_part(&text, builder),
-            None => unknown_part(block, builder),
-        },
-        PartType::Nothing => unknown_part(block, builder),
+        PartType::Picture => file_part(node, builder),
+        PartType::Call { on_server } => read_call(&block, on_server, builder),
+        PartType::Result { on_server } => read_result(&block, at, on_server, builder),
+        PartType::Untyped => read_text(&block, Key::TEXT, text, builder),
+        PartType::Nothing => unknown_part(node, builder),
     }
 }
 
-fn has_text<N: Node>(block: &N, key: Key) -> bool {
-    block.get(key).is_some_and(|text| text.kind() == Kind::String)
+/// Reads a part whose text is stored under `key`; an unknown part if there is no text under it.
+fn read_text<N: Node>(
+    block: &Block<'_, N>,
+    key: Key,
+    (part, piece): (PartKind, PieceKind),
+    builder: &mut impl Build<N>,
+) -> Result<()> {
+    let Some(text) = string(block.get(key)) else { return unknown_part(block.node, builder) };
+    builder.begin_part(part)?;
+    builder.push_text(piece, text).map(|_| ())
 }
 
-fn read_call<N: Node>(block: &N, on_server: bool, builder: &mut impl Build<N>) -> Result<()> {
+fn read_call<N: Node>(block: &Block<'_, N>, on_server: bool, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::ToolCall)?.is_unchecked = on_server;
-    builder.set_key(block, Key::ID)?;
-    builder.set_name(block, Key::NAME, Some(PieceKind::CallName))?;
-    call_arguments(block.get_some(Key::INPUT).as_ref(), builder).map_err(|error| error.under("input"))
+    if let Some(id) = block.get(Key::ID) {
+        builder.set_id(id)?;
+    }
+    if let Some(name) = block.get(Key::NAME) {
+        builder.set_name_node(name, Some(PieceKind::CallName))?;
+    }
+    call_arguments(some(block.get(Key::INPUT)), builder).map_err(|error| error.under("input"))
 }
 
-fn read_result<N: Node>(block: &N, at: u32, on_server: bool, builder: &mut impl Build<N>) -> Result<()> {
+fn read_result<N: Node>(
+    block: &Block<'_, N>,
+    at: u32,
+    on_server: bool,
+    builder: &mut impl Build<N>,
+) -> Result<()> {
     let part = builder.begin_part(PartKind::ToolResult)?;
     // A result from the server goes back unchanged or not at all.
     part.slot = (!on_server).then_some(ResultPath::in_list(Key::CONTENT, at, Key::CONTENT));
     part.is_unchecked = on_server;
-    part.is_error = block.is_true(Key::IS_ERROR);
-    builder.set_key(block, Key::TOOL_USE_ID)?;
-    block_result_content(block.get(Key::CONTENT).as_ref(), builder)
+    part.is_error = block.get(Key::IS_ERROR).and_then(Node::as_bool).unwrap_or(false);
+    if let Some(id) = block.get(Key::TOOL_USE_ID) {
+        builder.set_id(id)?;
+    }
+    block_result_content(block.get(Key::CONTENT), builder)
 }
