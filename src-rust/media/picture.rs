@@ -26,7 +26,7 @@ pub struct Picture {
 /// The hash of the data or address of a picture. O(bytes), several gigabytes a second.
 #[must_use]
 pub fn picture_hash(data: &str) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(data.as_bytes())
+    twox_hash::XxHash3_64::oneshot(data.as_bytes())
 }
 
 /// Most bytes of a picture that are decoded. Only in JPEG can the size follow other data (a preview, a colour profile);

@@ -1,5 +1,9 @@
 //! Hashes of messages and lists, by which a change of a list is noticed.
 
+use std::hash::Hasher;
+
+use twox_hash::XxHash3_64;
+
 use super::{Binding, Transcript};
 
 impl Transcript {
@@ -49,15 +53,15 @@ impl Transcript {
 
 /// A hash of the text of several messages.
 #[derive(Default)]
-pub struct TextHash(xxhash_rust::xxh3::Xxh3);
+pub struct TextHash(XxHash3_64);
 
 impl TextHash {
     /// Adds the text of message `i`. O(bytes).
     pub fn add(&mut self, transcript: &Transcript, i: usize) {
         for part in transcript.parts_of(i) {
             for piece in transcript.pieces_of(part) {
-                self.0.update(&(piece.span.end - piece.span.start).to_le_bytes());
-                self.0.update(transcript.str(&piece.span).as_bytes());
+                self.0.write(&(piece.span.end - piece.span.start).to_le_bytes());
+                self.0.write(transcript.str(&piece.span).as_bytes());
             }
         }
     }
@@ -65,7 +69,7 @@ impl TextHash {
     /// The hash of all text added.
     #[must_use]
     pub fn finish(&self) -> u64 {
-        self.0.digest()
+        self.0.finish()
     }
 }
 
@@ -81,7 +85,7 @@ pub fn chained(chain: u64, hash: u64) -> u64 {
 
 /// Extends a hash by a text, including its length.
 fn text_hash(before: u64, text: &str) -> u64 {
-    chained(before, xxhash_rust::xxh3::xxh3_64_with_seed(text.as_bytes(), before))
+    chained(before, XxHash3_64::oneshot_with_seed(before, text.as_bytes()))
 }
 
 /// Flags as bits.

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use rustc_hash::FxHashMap;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use twox_hash::XxHash3_64;
 
 /// Maps texts to numbers.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl Numbers {
 
     /// The number of a text; `next` and `true` if it is new. O(bytes).
     pub fn of<'a>(&mut self, text: &str, next: u32, text_of: impl Fn(u32) -> &'a str) -> (u32, bool) {
-        let mut hash = xxh3_64_with_seed(text.as_bytes(), self.seed);
+        let mut hash = XxHash3_64::oneshot_with_seed(self.seed, text.as_bytes());
         while let Some(&number) = self.by_hash.get(&hash) {
             if text_of(number) == text {
                 return (number, false);
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn texts_whose_hashes_fall_together_stay_apart() {
         let mut numbers = Numbers::new();
-        let hash = xxh3_64_with_seed(b"a", numbers.seed);
+        let hash = XxHash3_64::oneshot_with_seed(numbers.seed, b"a");
         numbers.by_hash.insert(hash, 0);
         numbers.by_hash.insert(hash.wrapping_add(1), 1);
         let texts = ["other", "another", "a"];

@@ -13,7 +13,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::added::{AddedToken, AddedTokens};
 use super::tokenizer::{Cuts, Prefix, Tokenizer};
@@ -179,14 +179,14 @@ fn encode(compiled: &Compiled) -> Option<Vec<u8>> {
     }
     entry.resize(entry.len().next_multiple_of(LINE), 0);
     entry.extend(compiled.file);
-    let sum = xxh3_64(&entry);
+    let sum = XxHash3_64::oneshot(&entry);
     entry.extend(sum.to_le_bytes());
     Some(entry)
 }
 
 fn decode(entry: Lines) -> Option<Tokenizer> {
     let (content, sum) = entry.bytes().split_last_chunk::<8>()?;
-    if xxh3_64(content) != u64::from_le_bytes(*sum) {
+    if XxHash3_64::oneshot(content) != u64::from_le_bytes(*sum) {
         return None;
     }
     let (len, rest) = content.strip_prefix(MAGIC)?.split_first_chunk::<8>()?;

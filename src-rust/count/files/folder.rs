@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_128;
 
 use super::hf::{Added, Sets};
 use super::problem::{bad, unreadable, unsupported};
@@ -99,13 +99,13 @@ impl Configuration {
         if self.code.is_empty() && self.added.is_none() {
             return file;
         }
-        let mut hash = Xxh3::new();
-        hash.update(&file.to_le_bytes());
+        let mut hash = XxHash3_128::new();
+        hash.write(&file.to_le_bytes());
         for text in self.code.iter().chain(&self.added) {
-            hash.update(&(text.len() as u64).to_le_bytes());
-            hash.update(text.as_bytes());
+            hash.write(&(text.len() as u64).to_le_bytes());
+            hash.write(text.as_bytes());
         }
-        hash.digest128()
+        hash.finish_128()
     }
 
     /// The tokenizer of these tokens.

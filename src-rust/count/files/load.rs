@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use twox_hash::XxHash3_128;
 
 use super::added::searched;
 use super::folder::{self, Configuration};
@@ -65,7 +65,7 @@ pub(crate) fn load(path: &Path) -> Result<&'static Tokenizer> {
                 std::fs::read(&file).map_err(|error| unreadable(&file, &error))?
             };
             // The file may have changed since.
-            let hash = configuration.hash(xxh3_128(&bytes));
+            let hash = configuration.hash(XxHash3_128::oneshot(&bytes));
             let compiled = draft(&bytes, &configuration)?.finish()?;
             cache::keep(hash, bytes.len(), &compiled);
             (hash, compiled.tokenizer()?)
@@ -120,19 +120,19 @@ const CHUNK: usize = 128 << 10;
 fn hash_of(path: &Path) -> Result<Hashed> {
     if is_large(path)? {
         let metadata = gguf_metadata(path)?;
-        return Ok((xxh3_128(&metadata), metadata.len()));
+        return Ok((XxHash3_128::oneshot(&metadata), metadata.len()));
     }
     let unreadable = |error| unreadable(path, &error);
     let file = File::open(path).map_err(unreadable)?;
-    let (mut file, mut hash, mut size) = (file.take(MOST_BYTES + 1), Xxh3::new(), 0);
+    let (mut file, mut hash, mut size) = (file.take(MOST_BYTES + 1), XxHash3_128::new(), 0);
     let mut chunk = vec![0; CHUNK];
     loop {
         match file.read(&mut chunk) {
             // It has grown since.
             Ok(0) if size as u64 > MOST_BYTES => return Err(too_large()),
-            Ok(0) => return Ok((hash.digest128(), size)),
+            Ok(0) => return Ok((hash.finish_128(), size)),
             Ok(len) => {
-                hash.update(&chunk[..len]);
+                hash.write(&chunk[..len]);
                 size += len;
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -10,7 +10,7 @@ use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use rustc_hash::FxHashMap;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::cache;
 
@@ -39,7 +39,7 @@ fn stamp(file: &Path, now: SystemTime) -> Option<u128> {
     let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()].map(i64::to_le_bytes);
     let place = [found.dev(), found.ino(), found.size()].map(u64::to_le_bytes);
     (age >= SETTLED).then(|| {
-        xxhash_rust::xxh3::xxh3_128([place.as_flattened(), times.as_flattened()].concat().as_slice())
+        twox_hash::XxHash3_128::oneshot([place.as_flattened(), times.as_flattened()].concat().as_slice())
     })
 }
 
@@ -82,7 +82,7 @@ fn entry(stamp: u128) -> Option<PathBuf> {
 fn encode((hash, size): Hashed) -> Vec<u8> {
     let mut entry = hash.to_le_bytes().to_vec();
     entry.extend((size as u64).to_le_bytes());
-    entry.extend(xxh3_64(&entry).to_le_bytes());
+    entry.extend(XxHash3_64::oneshot(&entry).to_le_bytes());
     entry
 }
 
@@ -90,7 +90,7 @@ fn decode(entry: &[u8]) -> Option<Hashed> {
     let (content, sum) = entry.split_last_chunk::<8>()?;
     let (hash, size) = content.split_first_chunk::<16>()?;
     let size = u64::from_le_bytes(size.try_into().ok()?);
-    (xxh3_64(content) == u64::from_le_bytes(*sum))
+    (XxHash3_64::oneshot(content) == u64::from_le_bytes(*sum))
         .then_some((u128::from_le_bytes(*hash), usize::try_from(size).ok()?))
 }
 

@@ -10,7 +10,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Mutex;
 
-use xxhash_rust::xxh3::xxh3_128_with_seed;
+use twox_hash::XxHash3_128;
 
 use crate::count::by_part::PartSums;
 use crate::count::view::{PartText, Place};
@@ -91,7 +91,7 @@ impl MessageCache {
             let flags = u64::from(is_first) << 2 | u64::from(is_error) << 1 | u64::from(has_media);
             let place = flags << 16 | (part as u64) << 8 | (piece as u64 + 1);
             let seed = self.seed ^ fold(hash) ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            hash = hash.rotate_left(41) ^ xxh3_128_with_seed(text.as_bytes(), seed);
+            hash = hash.rotate_left(41) ^ XxHash3_128::oneshot_with_seed(seed, text.as_bytes());
         }
         Some(Texts(hash))
     }

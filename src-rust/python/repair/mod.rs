@@ -128,7 +128,7 @@ fn shapes_in(list: &Bound<'_, PyList>, provider: Provider) -> PyResult<Vec<Shape
 fn hash_of(list: &Bound<'_, PyList>, i: usize) -> Option<u128> {
     let mut text = String::new();
     let is_lossy = PyNode::of(item(list.as_any(), i).ok()?).write_json(&mut text).ok()?;
-    (!is_lossy).then(|| xxhash_rust::xxh3::xxh3_128(text.as_bytes()))
+    (!is_lossy).then(|| twox_hash::XxHash3_128::oneshot(text.as_bytes()))
 }
 
 fn read_in(list: &Bound<'_, PyList>, provider: Provider) -> PyResult<Transcript> {

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::comments::{MAX_COMMENT_CHARS, comment_signs, comments_only_in, new_comment};
 use crate::evidence::commands::patch;
@@ -48,7 +48,8 @@ impl Change {
         let declaration = if is_prose(path) { heading } else { declared };
         // Of a longer text only the beginning is known.
         let is_whole = !old.is_empty() && old != new && old.len().max(new.len()) < MAX_TEXT_BYTES - 4;
-        let replaced = is_whole.then(|| (xxh3_64(old.as_bytes()), xxh3_64(new.as_bytes())));
+        let replaced =
+            is_whole.then(|| (XxHash3_64::oneshot(old.as_bytes()), XxHash3_64::oneshot(new.as_bytes())));
         let old: Vec<&str> = head_bytes(old, MAX_TEXT_BYTES).lines().collect();
         let new: Vec<&str> = head_bytes(new, MAX_TEXT_BYTES).lines().collect();
         let before = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
