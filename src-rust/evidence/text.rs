@@ -316,6 +316,22 @@ fn sentence_end(text: &str) -> usize {
     text.len()
 }
 
+/// ASCII letters, digits and these signs, as a table for texts of which every byte is checked.
+pub(super) const fn ascii_table(signs: &[u8]) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut at = 0;
+    while at < signs.len() {
+        table[signs[at] as usize] = true;
+        at += 1;
+    }
+    table
+}
+
 /// Whether `text` (lower case) contains `word` without adjacent letters or digits.
 pub(super) fn has_word(text: &str, word: &str) -> bool {
     let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_ascii_alphanumeric());
