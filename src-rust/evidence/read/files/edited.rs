@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::comments::{MAX_COMMENT_CHARS, comment_signs, comments_only_in, new_comment};
 use crate::evidence::commands::patch;
-use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
+use crate::evidence::text::{escape_section_tags, head_bytes, lines, one_line};
 use crate::node::{Kind, Node};
 
 /// Bytes of each side of an edit that are read.
@@ -49,8 +49,8 @@ impl Change {
         // Of a longer text only the beginning is known.
         let is_whole = !old.is_empty() && old != new && old.len().max(new.len()) < MAX_TEXT_BYTES - 4;
         let replaced = is_whole.then(|| (xxh3_64(old.as_bytes()), xxh3_64(new.as_bytes())));
-        let old: Vec<&str> = head_bytes(old, MAX_TEXT_BYTES).lines().collect();
-        let new: Vec<&str> = head_bytes(new, MAX_TEXT_BYTES).lines().collect();
+        let old: Vec<&str> = lines(head_bytes(old, MAX_TEXT_BYTES)).collect();
+        let new: Vec<&str> = lines(head_bytes(new, MAX_TEXT_BYTES)).collect();
         let before = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
         let shorter = old.len().min(new.len()) - before;
         let after = old.iter().rev().zip(new.iter().rev()).take(shorter).take_while(|(a, b)| a == b).count();
@@ -157,7 +157,7 @@ impl Change {
 }
 
 /// The patch among the arguments of a call.
-pub(in crate::evidence::read) fn patch_of<N: Node>(node: &N) -> Option<String> {
+pub(in crate::evidence::read) fn patch_of<N: Node>(node: &N, members: &[(String, N)]) -> Option<String> {
     let text = |node: &N| {
         node.with_text(|text, _| patch::is_patch(text).then(|| text.to_owned())).flatten().or_else(|| {
             // A command of words: `["apply_patch", "*** Begin Patch…"]`.
@@ -168,7 +168,6 @@ pub(in crate::evidence::read) fn patch_of<N: Node>(node: &N) -> Option<String> {
                 .find(|text| patch::is_patch(text))
         })
     };
-    let members = node.members().unwrap_or_default();
     text(node).or_else(|| members.iter().take(20).find_map(|(_, value)| text(value)))
 }
 
@@ -179,7 +178,7 @@ pub(in crate::evidence::read) fn changes_of_patch(patch: &str) -> Vec<(String, C
 }
 
 /// One edit, a list of edits, or a whole text.
-pub(in crate::evidence::read) fn change_of<N: Node>(node: &N, path: &str) -> Change {
+pub(in crate::evidence::read) fn change_of<N: Node>(members: &[(String, N)], path: &str) -> Change {
     const OLD: [&str; 8] =
         ["old_string", "old_str", "oldString", "oldText", "old_text", "search", "original", "old"];
     const NEW: [&str; 10] = [
@@ -202,9 +201,8 @@ pub(in crate::evidence::read) fn change_of<N: Node>(node: &N, path: &str) -> Cha
             (old, new) => Some(Change::between(&old.unwrap_or_default(), &new.unwrap_or_default(), path)),
         }
     };
-    let members = node.members().unwrap_or_default();
     let list = members.iter().find(|(key, value)| key == "edits" && value.kind() == Kind::Array);
-    let mut change = one(&members).unwrap_or_default();
+    let mut change = one(members).unwrap_or_default();
     if let Some((_, list)) = list {
         for item in list.first_items(MAX_EDITS) {
             one(&item.members().unwrap_or_default()).iter().for_each(|edit| change.merge(edit));
