@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::comments::{MAX_COMMENT_CHARS, comment_signs, comments_only_in, new_comment};
 use crate::evidence::commands::patch;
-use crate::evidence::text::{escape_section_tags, head_bytes, lines, one_line};
+use crate::evidence::text::{ascii_table, escape_section_tags, head_bytes, lines, one_line};
 use crate::node::{Kind, Node};
 
 /// Bytes of each side of an edit that are read.
@@ -81,7 +81,8 @@ impl Change {
             let names = used.flat_map(|line| names_in(line).filter(|name| is_telling(name, line)));
             let names: Vec<&str> = names.collect();
             if !names.is_empty() {
-                let known: FxHashSet<&str> = old.iter().flat_map(|line| names_in(line)).collect();
+                let known = old.iter().flat_map(|line| names_in(line)).filter(|name| may_be_telling(name));
+                let known: FxHashSet<&str> = known.collect();
                 names.iter().filter(|name| !known.contains(**name)).for_each(|name| change.add(name));
             }
         }
@@ -330,7 +331,8 @@ fn is_comment(line: &str) -> bool {
 
 /// The words of a line that may be names, with their qualifiers.
 fn names_in(line: &str) -> impl Iterator<Item = &str> {
-    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+    const NAME: [bool; 256] = ascii_table(b"_.");
+    let is_of_name = |byte: &u8| NAME[usize::from(*byte)];
     let bytes = line.as_bytes();
     let mut at = 0;
     let words = std::iter::from_fn(move || {
@@ -344,6 +346,12 @@ fn names_in(line: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
 }
 
+/// Whether [`is_telling`] may be true of a name in some line.
+fn may_be_telling(name: &str) -> bool {
+    (4..=40).contains(&name.len())
+        && name.bytes().any(|byte| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'.'))
+}
+
 /// Whether a word of a line is a name that others know: qualified (`paths.AbsPath`), a type or an exported name
 /// (`RepoRoot`), a name with underscores (`started_at`), or one that is called (`useTeam(`). Not a local variable.
 fn is_telling(name: &str, line: &str) -> bool {
@@ -352,7 +360,7 @@ fn is_telling(name: &str, line: &str) -> bool {
     let has_humps =
         || bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     let is_called = || line.split_once(name).is_some_and(|(_, rest)| rest.starts_with('('));
-    (4..=40).contains(&name.len())
+    may_be_telling(name)
         && (joins(b'.') || joins(b'_') || (has_humps() && (bytes[0].is_ascii_uppercase() || is_called())))
 }
 
