@@ -11,7 +11,7 @@ const STRUCTURE_TAGS: [&str; 3] = ["foldline-history", "read-files", "modified-f
 pub(super) fn escape_section_tags(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut from = 0;
-    for (at, _) in text.match_indices('<') {
+    for at in memchr::memchr_iter(b'<', text.as_bytes()) {
         let after: &str = text[at + 1..].trim_start_matches([' ', '/']);
         if STRUCTURE_TAGS.iter().any(|tag| starts_with_ignoring_case(after, tag)) {
             out.push_str(&text[from..at]);
@@ -26,8 +26,14 @@ pub(super) fn escape_section_tags(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+#[inline]
 pub(super) fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
-    text.as_bytes().get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix.as_bytes()))
+    let prefix = prefix.as_bytes();
+    text.as_bytes().get(..prefix.len()).is_some_and(|head| {
+        // Most texts differ in the first byte.
+        head.first().map(u8::to_ascii_lowercase) == prefix.first().map(u8::to_ascii_lowercase)
+            && head.eq_ignore_ascii_case(prefix)
+    })
 }
 
 /// Byte offset of character `n`, or the length.
@@ -214,6 +220,9 @@ fn word_start(text: &str, at: usize) -> usize {
 /// `text` on one line: runs of white space become one space; terminal colours and control characters are removed. Reads
 /// only as much as `max_chars` needs.
 pub(super) fn one_line(text: &str, max_chars: usize) -> String {
+    if text.len() <= max_chars && is_plain(text.trim_ascii()) {
+        return text.trim_ascii().to_owned();
+    }
     let mut out = String::with_capacity(text.len().min(max_chars));
     let mut chars = text.chars();
     let (mut count, mut wants_space) = (0, false);
@@ -237,6 +246,16 @@ pub(super) fn one_line(text: &str, max_chars: usize) -> String {
     out
 }
 
+/// Whether a text is ASCII without control characters and without two spaces in a row.
+fn is_plain(text: &str) -> bool {
+    let mut before = b'_';
+    text.bytes().all(|byte| {
+        let is_plain = matches!(byte, b' '..=b'~') && (byte, before) != (b' ', b' ');
+        before = byte;
+        is_plain
+    })
+}
+
 /// Skips a terminal escape sequence (`ESC [ … letter`).
 fn skip_escape(chars: &mut std::str::Chars<'_>) {
     if !chars.as_str().starts_with('[') {
@@ -249,11 +268,24 @@ fn skip_escape(chars: &mut std::str::Chars<'_>) {
     }
 }
 
+/// The lines of a text, as [`str::lines`] gives them, but faster.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || match memchr::memchr(b'\n', rest.as_bytes()) {
+        Some(end) => {
+            let line = &rest[..end];
+            rest = &rest[end + 1..];
+            Some(line.strip_suffix('\r').unwrap_or(line))
+        }
+        None => Some(std::mem::take(&mut rest)).filter(|last| !last.is_empty()),
+    })
+}
+
 /// The sentences of a text, without list and heading markers, quotes and fenced code. A sentence ends at `.`, `!`, `?`
 /// before white space, at Chinese full stops, and at a line end.
 pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut in_fence = false;
-    text.lines().flat_map(move |line| {
+    lines(text).flat_map(move |line| {
         let is_fence = line.trim_start().starts_with("```");
         in_fence ^= is_fence;
         let prose = if in_fence || is_fence { "" } else { without_marker(line) };
@@ -263,7 +295,12 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
 
 /// A line without leading `- `, `* `, `> `, `# `, `12. ` and white space.
 pub(super) fn without_marker(line: &str) -> &str {
-    let line = line.trim().trim_start_matches(['#', '>', '*', '-', '•', ' ', '\t']);
+    let line = line.trim();
+    // Most lines have no marker.
+    if line.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return line;
+    }
+    let line = line.trim_start_matches(['#', '>', '*', '-', '•', ' ', '\t']);
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     match line[digits..].strip_prefix(['.', ')']).filter(|rest| digits > 0 && rest.starts_with(' ')) {
         Some(rest) => rest.trim_start(),
@@ -314,6 +351,22 @@ fn sentence_end(text: &str) -> usize {
         }
     }
     text.len()
+}
+
+/// ASCII letters, digits and these signs, as a table for texts of which every byte is checked.
+pub(super) const fn ascii_table(signs: &[u8]) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut at = 0;
+    while at < signs.len() {
+        table[signs[at] as usize] = true;
+        at += 1;
+    }
+    table
 }
 
 /// Whether `text` (lower case) contains `word` without adjacent letters or digits.

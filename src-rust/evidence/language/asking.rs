@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::matcher::Matcher;
 use super::normal::{folded, is_negative};
 use super::options::{inline, label_of, options_in};
 use super::table::{cues_of, has_any, is_courtesy};
@@ -40,10 +41,11 @@ pub(in crate::evidence) fn is_remark(text: &str) -> bool {
         let first = folded(sentence.split(|c: char| !c.is_alphanumeric()).next().unwrap_or(""));
         OPENINGS.contains(&first.as_str()) || is_gerund(&first)
     };
+    if !text.is_ascii() || text.len() > MAX_REMARK_BYTES {
+        return false;
+    }
     let lower = folded(text);
-    text.is_ascii()
-        && text.len() <= MAX_REMARK_BYTES
-        && sentences(text).all(|sentence| tells(sentence) && !is_question(sentence))
+    sentences(text).all(|sentence| tells(sentence) && !is_question(sentence))
         && !is_negative(&lower)
         && !has_any(&lower, &WISHES)
 }
@@ -56,6 +58,9 @@ fn is_gerund(word: &str) -> bool {
 /// The question that a text ends with. O(1): only its end is read.
 pub(in crate::evidence) fn asked_in(text: &str) -> Option<UserQuestion> {
     let tail = tail_bytes(text, TAIL_BYTES);
+    if tail.is_ascii() && !tail.contains('?') {
+        return None;
+    }
     let said: Vec<&str> = sentences(tail).collect();
     let (after, at) = (0..=MAX_AFTER).find_map(|after| {
         let at = said.len().checked_sub(after + 1)?;
@@ -119,8 +124,9 @@ fn is_label(sentence: &str) -> bool {
 }
 
 fn has_pronoun(question: &str) -> bool {
-    let lower = question.to_lowercase();
-    ["it", "that", "this", "them", "these", "those", "so"].iter().any(|word| has_word(&lower, word))
+    static MATCHER: LazyLock<Matcher> =
+        LazyLock::new(|| Matcher::default().with(1, &["it", "that", "this", "them", "these", "those", "so"]));
+    MATCHER.is_in(&question.to_lowercase())
 }
 
 /// The option that an answer names by its letter, number or place.

@@ -1,7 +1,7 @@
 //! Lines of the user with a label: `NOTE: …`.
 
 use super::cues::is_short;
-use crate::evidence::text::{head_bytes, without_marker};
+use crate::evidence::text::{head_bytes, lines, without_marker};
 
 /// Labels of lines that must be kept.
 const LABELS: [&str; 30] = [
@@ -39,7 +39,7 @@ const LABELS: [&str; 30] = [
 
 /// The user's lines with a label: `NOTE: …`, `HARD RULE: …`, `注意：…`.
 pub(in crate::evidence) fn labelled(text: &str, most: usize) -> Vec<&str> {
-    text.lines().map(without_marker).filter(|line| is_labelled(line)).take(most).collect()
+    lines(text).map(without_marker).filter(|line| is_labelled(line)).take(most).collect()
 }
 
 fn is_labelled(line: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Numbered and bulleted lists of steps.
 
 use super::normal::folded;
-use crate::evidence::text::{one_line, without_marker};
+use crate::evidence::text::{lines, one_line, without_marker};
 
 /// Most steps of one text.
 pub(super) const MAX_STEPS: usize = 40;
@@ -83,7 +83,7 @@ pub(in crate::evidence) fn plan_steps(plan: &str) -> Vec<Named> {
     const HEADINGS: [&str; 8] = ["step", "plan", "task", "phase", "implementation", "todo", "work", "change"];
     let mut lists: Vec<(bool, Vec<Named>)> = Vec::new();
     let (mut is_wanted, mut in_list, mut in_fence) = (false, false, false);
-    for line in plan.lines() {
+    for line in lines(plan) {
         in_fence ^= line.trim_start().starts_with("```");
         if in_fence {
             continue;

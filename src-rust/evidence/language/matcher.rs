@@ -1,30 +1,48 @@
 //! Finds many cues in one pass over a sentence.
 //!
-//! Cues are words and phrases in lower case. At the start of a word, only cues with the same first two letters are
-//! compared; at a non-ASCII character, only cues with the same first three bytes. So the cost of a sentence does not
-//! depend on the number of cues.
+//! Cues are words and phrases in lower case. They are sought at the start of each word, and at each non-ASCII character.
+//! A table of the first bytes of a place names the few cues that may be there, and their first eight bytes are compared at
+//! once. So the cost of a sentence does not depend on the number of cues.
 
-use rustc_hash::FxHashMap;
+use crate::evidence::text::ascii_table;
+
+/// Slots of the table: twelve bits of a place.
+const SLOTS: usize = 1 << 12;
+/// Letters and digits.
+const IS_WORD: [bool; 256] = ascii_table(b"");
 
 /// Cues in groups; a group is a bit.
 #[derive(Debug, Default)]
 pub(in crate::evidence) struct Matcher {
-    by_start: FxHashMap<[u8; 2], Vec<(&'static str, u32)>>,
-    /// Cues that start with a non-ASCII character; they match anywhere.
-    by_sign: FxHashMap<[u8; 3], Vec<(&'static str, u32)>>,
+    /// For each slot one more than the index of its cues, or 0. Empty without cues.
+    slots: Vec<u16>,
+    cues: Vec<Vec<Cue>>,
+}
+
+#[derive(Debug)]
+struct Cue {
+    text: &'static str,
+    group: u32,
+    /// The first bytes, and the bits of them that count.
+    head: u64,
+    mask: u64,
 }
 
 impl Matcher {
     /// Adds a group of cues under the bits of `group`.
     pub(in crate::evidence) fn with(mut self, group: u32, cues: &[&'static str]) -> Self {
-        for cue in cues {
-            match cue.as_bytes() {
-                [a, b, ..] if a.is_ascii_alphanumeric() => {
-                    self.by_start.entry([*a, *b]).or_default().push((cue, group));
-                }
-                [a, b, c, ..] => self.by_sign.entry([*a, *b, *c]).or_default().push((cue, group)),
-                _ => debug_assert!(false, "a cue of one sign says nothing: {cue}"),
+        self.slots.resize(SLOTS, 0);
+        for text in cues {
+            let bytes = text.as_bytes();
+            let is_word = bytes.first().is_some_and(u8::is_ascii_alphanumeric);
+            debug_assert!(bytes.len() > 2 - usize::from(is_word), "a cue of one sign says nothing: {text}");
+            let slot = &mut self.slots[slot_of(bytes)];
+            if *slot == 0 {
+                self.cues.push(Vec::new());
+                *slot = self.cues.len() as u16;
             }
+            let mask = u64::MAX >> (64 - 8 * bytes.len().clamp(1, 8));
+            self.cues[usize::from(*slot) - 1].push(Cue { text, group, head: head_of(bytes), mask });
         }
         self
     }
@@ -41,7 +59,12 @@ impl Matcher {
 
     /// Whether there is a cue of any group in `lower`.
     pub(in crate::evidence) fn is_in(&self, lower: &str) -> bool {
-        self.first_in(lower).is_some()
+        let mut is_in = false;
+        self.each(lower, |_, _, _| {
+            is_in = true;
+            false
+        });
+        is_in
     }
 
     /// Where the first cue in `lower` begins and ends, of several at that place the longest.
@@ -63,32 +86,53 @@ impl Matcher {
         let bytes = lower.as_bytes();
         let mut at = 0;
         while at + 1 < bytes.len() {
-            let first = bytes[at];
-            if first.is_ascii_alphanumeric() {
-                let rest = &bytes[at..];
-                for (cue, group) in self.by_start.get(&[first, bytes[at + 1]]).into_iter().flatten() {
-                    let is_there = rest.starts_with(cue.as_bytes());
-                    let is_word = !rest.get(cue.len()).is_some_and(u8::is_ascii_alphanumeric);
-                    if is_there && is_word && !found(at, cue.len(), *group) {
-                        return;
-                    }
-                }
-                at += rest.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(rest.len());
-                continue;
-            }
-            // The first byte of a non-ASCII character.
-            if first >= 0xc0
-                && let Some(next) = bytes.get(at + 2)
-                && let Some(cues) = self.by_sign.get(&[first, bytes[at + 1], *next])
-            {
-                for (cue, group) in cues {
-                    if bytes[at..].starts_with(cue.as_bytes()) && !found(at, cue.len(), *group) {
-                        return;
+            let rest = &bytes[at..];
+            let is_word = IS_WORD[usize::from(rest[0])];
+            // The first byte of a non-ASCII character begins a cue as well.
+            if is_word || (rest[0] >= 0xc0 && rest.len() > 2) {
+                let slot = self.slots.get(slot_of(rest)).copied().unwrap_or(0);
+                if slot != 0 {
+                    let head = head_of(rest);
+                    for cue in &self.cues[usize::from(slot) - 1] {
+                        if head & cue.mask == cue.head
+                            && rest.starts_with(cue.text.as_bytes())
+                            && !(is_word && rest.get(cue.text.len()).is_some_and(u8::is_ascii_alphanumeric))
+                            && !found(at, cue.text.len(), cue.group)
+                        {
+                            return;
+                        }
                     }
                 }
             }
-            at += 1;
+            at += match rest[0] {
+                _ if is_word => {
+                    rest.iter().position(|byte| !IS_WORD[usize::from(*byte)]).unwrap_or(rest.len())
+                }
+                0xe0.. => 3,
+                0xc0.. => 2,
+                _ => 1,
+            };
         }
+    }
+}
+
+/// The slot of a text of two bytes or more: by the first three of a word, which may end before the third; else by the two
+/// after the first.
+fn slot_of(bytes: &[u8]) -> usize {
+    let (&a, &b) = (bytes.first().unwrap_or(&0), bytes.get(1).unwrap_or(&0));
+    let c = bytes.get(2).copied().unwrap_or(0);
+    if !a.is_ascii() {
+        return usize::from(b & 63) << 6 | usize::from(c & 63);
+    }
+    let c = if IS_WORD[usize::from(c)] { c } else { 0 };
+    (usize::from(a & 31) << 7) ^ (usize::from(b & 31) << 4) ^ usize::from(c & 31)
+}
+
+/// The first eight bytes of a text as a number; a shorter one is filled with zeros.
+fn head_of(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
+        Some(head) => u64::from_le_bytes(*head),
+        None => bytes.iter().rev().fold(0, |head, byte| head << 8 | u64::from(*byte)),
     }
 }
 

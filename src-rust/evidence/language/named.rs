@@ -3,12 +3,11 @@
 //! A text is split into runs of identifier characters, and only runs with a digit are examined. Fenced code is skipped:
 //! code is full of names, and its files are known. O(bytes).
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::evidence::text::{escape_section_tags, head_bytes, one_line, tail_bytes};
+use crate::evidence::text::{ascii_table, escape_section_tags, head_bytes, lines, one_line, tail_bytes};
 use crate::evidence::{NameKind, Named};
 
 /// Most names of one text, and most names kept, the newest first.
@@ -66,27 +65,32 @@ const UNITS: [&[&str]; 34] = [
 #[derive(Debug, Default)]
 pub(in crate::evidence) struct Names {
     names: Vec<Named>,
-    by_text: HashMap<String, usize>,
+    by_text: FxHashMap<String, usize>,
 }
 
 impl Names {
     /// Notes the names in a text.
     pub(in crate::evidence) fn read(&mut self, message: usize, text: &str, by_user: bool) {
         let (mut in_fence, mut left) = (false, MAX_PER_TEXT);
-        for line in text.lines() {
+        let has_url = text.contains("://");
+        for line in lines(text) {
             let is_fence = line.trim_start().starts_with("```");
             in_fence ^= is_fence;
             if in_fence || is_fence || line.len() > MAX_LINE_BYTES {
                 continue;
             }
-            for (at, end, kind) in names_in(line, by_user).into_iter().take(left) {
+            for (at, end, kind) in names_in(line, has_url, by_user).into_iter().take(left) {
                 left -= 1;
+                let text = escape_section_tags(&line[at..end]);
+                let known = self.by_text.get(&*text).map(|&at| &self.names[at]);
+                let is_described = known.is_some_and(|known| known.by_user || !by_user);
+                let phrase = if is_described { String::new() } else { phrase(line, at, end) };
                 self.add(Named {
                     message,
                     last_message: message,
                     kind,
-                    text: escape_section_tags(&line[at..end]).into_owned(),
-                    phrase: phrase(line, at, end),
+                    text: text.into_owned(),
+                    phrase,
                     times: 1,
                     by_user,
                 });
@@ -121,7 +125,7 @@ impl Names {
 
 /// The name in an item of a document.
 pub(in crate::evidence) fn from_phrase(message: usize, phrase: &str, kind: NameKind) -> Named {
-    let last = names_in(phrase, true).pop();
+    let last = names_in(phrase, true, true).pop();
     let text = last.map_or(phrase, |(at, end, _)| &phrase[at..end]).to_owned();
     let kind = last.map_or(kind, |(_, _, kind)| kind);
     Named { message, last_message: message, kind, text, phrase: phrase.to_owned(), times: 1, by_user: true }
@@ -155,27 +159,21 @@ pub(in crate::evidence) fn spellings(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Ranges of the names in a line.
-fn names_in(line: &str, with_quoted: bool) -> Vec<(usize, usize, NameKind)> {
+/// Ranges of the names in a line, which may have addresses.
+fn names_in(line: &str, may_have_url: bool, with_quoted: bool) -> Vec<(usize, usize, NameKind)> {
     let bytes = line.as_bytes();
     let mut found = Vec::new();
-    // Most lines have neither, and so no names.
-    let has_url = line.contains("://");
-    let has_names = has_url || bytes.iter().any(u8::is_ascii_digit);
-    let mut at = if has_names { 0 } else { bytes.len() };
-    while at < bytes.len() {
-        if !is_token(bytes[at]) {
-            at += 1;
-            continue;
-        }
-        let start = at;
-        let mut has_digit = false;
-        while at < bytes.len() && is_token(bytes[at]) {
-            has_digit |= bytes[at].is_ascii_digit();
-            at += 1;
-        }
+    let has_url = may_have_url && line.contains("://");
+    let mut at = 0;
+    // The next run with a digit, or with the colon of an address. Most lines have neither.
+    let is_sign = |byte: &u8| byte.is_ascii_digit() || (has_url && *byte == b':');
+    while let Some(sign) = bytes[at..].iter().position(is_sign) {
+        let sign = at + sign;
+        let before = bytes[at..sign].iter().rposition(|byte| !is_token(*byte));
+        let start = before.map_or(at, |before| at + before + 1);
+        at = bytes[sign..].iter().position(|byte| !is_token(*byte)).map_or(bytes.len(), |end| sign + end);
         let run = &line[start..at];
-        if has_digit || (has_url && run.contains("://")) {
+        if run.bytes().any(|byte| byte.is_ascii_digit()) || run.contains("://") {
             let trimmed = run.trim_start_matches(['.', ':', ',', '=', '-', '?', '&', '/']);
             let start = start + run.len() - trimmed.len();
             let token = trimmed.trim_end_matches(['.', ':', ',', '=', '-', '?', '&', '#', '/']);
@@ -192,22 +190,8 @@ fn names_in(line: &str, with_quoted: bool) -> Vec<(usize, usize, NameKind)> {
     found
 }
 
-/// Bytes of identifiers, as a table, because every byte of a text is checked.
-const TOKEN: [bool; 256] = {
-    let signs = b"_-./:#@%+~$=?&,";
-    let mut is_token = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        is_token[byte] = (byte as u8).is_ascii_alphanumeric();
-        byte += 1;
-    }
-    let mut at = 0;
-    while at < signs.len() {
-        is_token[signs[at] as usize] = true;
-        at += 1;
-    }
-    is_token
-};
+/// Bytes of identifiers.
+const TOKEN: [bool; 256] = ascii_table(b"_-./:#@%+~$=?&,");
 
 fn is_token(byte: u8) -> bool {
     TOKEN[usize::from(byte)]
@@ -219,7 +203,7 @@ fn kind_of(token: &str, line: &str, start: usize) -> Option<(usize, NameKind)> {
         return None;
     }
     let whole = |kind| Some((token.len(), kind));
-    if let Some(scheme) = token.find("://") {
+    if let Some(scheme) = memchr::memmem::find(token.as_bytes(), b"://") {
         return (scheme > 1 && token.len() > scheme + 4).then_some((token.len(), NameKind::Url));
     }
     if !token.bytes().any(|b| b.is_ascii_digit()) {
@@ -245,11 +229,11 @@ fn kind_of(token: &str, line: &str, start: usize) -> Option<(usize, NameKind)> {
     {
         return whole(NameKind::Port);
     }
-    let before = tail_bytes(&line[..start], 16).trim_end().to_ascii_lowercase();
-    if letters == 0
-        && digits == token.len()
-        && (before.ends_with("port") || before.ends_with("端口") || before.ends_with("端口是"))
-    {
+    let follows_port = || {
+        let before = tail_bytes(&line[..start], 16).trim_end().to_ascii_lowercase();
+        before.ends_with("port") || before.ends_with("端口") || before.ends_with("端口是")
+    };
+    if letters == 0 && digits == token.len() && follows_port() {
         return whole(NameKind::Port);
     }
     if is_version(token) {
@@ -306,8 +290,10 @@ fn number_with_unit(token: &str, line: &str, start: usize) -> Option<usize> {
         if spaced.as_bytes().first().is_none_or(u8::is_ascii) {
             return None;
         }
-        let group = UNITS.iter().flat_map(|group| group.iter()).filter(|unit| !unit.is_ascii());
-        let unit = group.filter(|unit| spaced.starts_with(**unit)).max_by_key(|unit| unit.len())?;
+        static UNSPACED: LazyLock<Vec<&str>> =
+            LazyLock::new(|| UNITS.concat().into_iter().filter(|unit| !unit.is_ascii()).collect());
+        let units = UNSPACED.iter().filter(|unit| spaced.starts_with(**unit));
+        let unit = units.max_by_key(|unit| unit.len())?;
         return Some(currency + number.len() + space + unit.len());
     }
     let is_unit = is_unit(unit);
@@ -328,19 +314,19 @@ fn is_unit(letters: &str) -> bool {
 }
 
 fn is_date(token: &str) -> bool {
-    let shape: Vec<usize> = token.split(['-', '/']).map(str::len).collect();
-    shape == [4, 2, 2] && token.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'/'))
+    token.len() == 10
+        && token.split(['-', '/']).map(str::len).eq([4, 2, 2])
+        && token.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'/'))
 }
 
 /// `v2`, `1.2.3`, `v0.4.0-rc.1`; not `1.5`, which is a number.
 fn is_version(token: &str) -> bool {
     let (has_sign, rest) = token.strip_prefix('v').map_or((false, token), |rest| (true, rest));
     let core = rest.split(['-', '+']).next().unwrap_or("");
-    let parts: Vec<&str> = core.split('.').collect();
-    let is_numeric = parts
-        .iter()
-        .all(|part| !part.is_empty() && part.len() <= 6 && part.bytes().all(|b| b.is_ascii_digit()));
-    is_numeric && (parts.len() >= 3 || has_sign) && parts.len() <= 5
+    let is_numeric =
+        |part: &str| !part.is_empty() && part.len() <= 6 && part.bytes().all(|b| b.is_ascii_digit());
+    let parts = core.split('.').count();
+    (parts >= 3 || has_sign) && parts <= 5 && core.split('.').all(is_numeric)
 }
 
 /// A commit or another hash: a hexadecimal word that is neither a number nor a word of a language.
@@ -354,6 +340,10 @@ fn is_hex(token: &str) -> bool {
 fn quoted(line: &str, found: &mut Vec<(usize, usize, NameKind)>) {
     const PAIRS: [(char, char); 6] =
         [('`', '`'), ('"', '"'), ('“', '”'), ('「', '」'), ('『', '』'), ('《', '》')];
+    // Most lines have none of the first bytes of these.
+    if !line.bytes().any(|byte| matches!(byte, b'`' | b'"' | 0xe2 | 0xe3)) {
+        return;
+    }
     let mut at = 0;
     // The partner of an unpaired mark is searched once.
     let mut alone: Vec<char> = Vec::new();
@@ -411,7 +401,10 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<(String, NameKind)> {
-        names_in(text, true).into_iter().map(|(at, end, kind)| (text[at..end].to_owned(), kind)).collect()
+        names_in(text, true, true)
+            .into_iter()
+            .map(|(at, end, kind)| (text[at..end].to_owned(), kind))
+            .collect()
     }
 
     #[test]

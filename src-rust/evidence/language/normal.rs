@@ -63,13 +63,19 @@ pub(in crate::evidence) fn folded(sentence: &str) -> String {
     if sentence.is_ascii() {
         return sentence.to_ascii_lowercase();
     }
+    // Scripts without upper case, and punctuation.
+    let is_caseless = |c: char| {
+        matches!(c, '\0'..='\x7f' | '\u{2010}'..='\u{2018}' | '\u{201a}'..='\u{2027}' | '\u{2e80}'..='\u{a63f}'
+            | '\u{ac00}'..='\u{d7ff}' | '\u{ff00}'..='\u{ff20}')
+    };
+    if sentence.chars().all(is_caseless) {
+        return sentence.to_ascii_lowercase();
+    }
     let mut lower = String::with_capacity(sentence.len());
     for c in sentence.chars() {
         match c {
             '’' => lower.push('\''),
             '\0'..='\x7f' => lower.push(c.to_ascii_lowercase()),
-            // Scripts without upper case.
-            '\u{2e80}'..='\u{a63f}' | '\u{ac00}'..='\u{d7ff}' => lower.push(c),
             _ => lower.extend(c.to_lowercase()),
         }
     }
@@ -168,11 +174,12 @@ pub(in crate::evidence) fn is_filler(word: &str) -> bool {
         "then", "there", "these", "they", "this", "those", "to", "up", "us", "ve", "very", "want", "was",
         "we", "were", "what", "when", "which", "will", "with", "would", "you", "your",
     ];
-    debug_assert!(FILLERS.is_sorted());
+    const MAX_FILLER_BYTES: usize = 6;
+    debug_assert!(FILLERS.is_sorted() && FILLERS.iter().all(|word| word.len() <= MAX_FILLER_BYTES));
     if word.chars().next().is_some_and(is_unspaced) {
         return word.chars().any(|c| PARTICLES.contains(c));
     }
-    FILLERS.binary_search(&word).is_ok()
+    word.len() <= MAX_FILLER_BYTES && FILLERS.binary_search(&word).is_ok()
 }
 
 #[cfg(test)]

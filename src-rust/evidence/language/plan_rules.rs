@@ -33,8 +33,8 @@ pub(in crate::evidence) fn rules_of_plan(plan: &str, with_lead: bool) -> impl It
 
 /// What of the user's words may be rules: all of it, but of a plan only what [`rules_of_plan`] names.
 pub(in crate::evidence) fn rules_in(words: &str) -> Cow<'_, str> {
-    let opening = folded(head_bytes(words, 200));
-    let opens_plan = opening.lines().take(3).any(|line| line.contains("plan")) && words.contains("\n#");
+    let opens_plan = words.contains("\n#")
+        && folded(head_bytes(words, 200)).lines().take(3).any(|line| line.contains("plan"));
     match opens_plan {
         true => rules_of_plan(words, true).collect::<Vec<_>>().join("\n").into(),
         false => words.into(),

@@ -314,9 +314,17 @@ pub(in crate::evidence) fn paths_in(text: &str) -> Vec<&str> {
 
 /// Numbers of steps that a text says are done, and the one it is at: "Steps 1 to 4 are done. Going on with step 5."
 pub(in crate::evidence) fn progress(text: &str) -> (Vec<(u32, u32)>, Option<u32>) {
+    static COUNTED: LazyLock<Matcher> = LazyLock::new(|| {
+        let words =
+            ["steps", "step", "task", "tasks", "phase", "phases", "part", "points", "point", "items", "item"];
+        Matcher::default().with(1, &words)
+    });
     let (mut done, mut at) = (Vec::new(), None);
     for sentence in sentences(text).take(60).filter(|sentence| sentence.bytes().any(|b| b.is_ascii_digit())) {
         let lower = folded(sentence);
+        if !COUNTED.is_in(&lower) {
+            continue;
+        }
         let Some(place) = [
             "steps ", "step ", "task ", "tasks ", "phase ", "phases ", "part ", "points ", "point ",
             "items ", "item ",

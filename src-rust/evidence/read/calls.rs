@@ -4,7 +4,7 @@
 //! arguments reads that file. Only tools that words do not reveal (shells, patches, task lists) are listed.
 
 use super::files::edited::{Change, change_of, changes_of_patch, patch_of};
-use super::flat::{flat_json, line_of};
+use super::flat::{flat, line_of};
 use super::tasks::{MAX_TASKS, status_of};
 use super::tools::{Tool, tool_of};
 use crate::evidence::commands::folders;
@@ -70,40 +70,48 @@ pub(super) struct CallRead {
 pub(super) fn read(name: &str, arguments: &str, folder: &str) -> CallRead {
     let tool = tool_of(name);
     let read = match Tape::parse(arguments.as_bytes(), &mut || true) {
-        Ok(Some(tape)) => Ok(from_json_whole(tool, name, &tape.root(), folder)),
-        _ => with_document(arguments.as_bytes(), |node| from_json_whole(tool, name, &node, folder)),
+        Ok(Some(tape)) => Ok(from_json_whole(tool, name, arguments, &tape.root(), folder)),
+        _ => {
+            with_document(arguments.as_bytes(), |node| from_json_whole(tool, name, arguments, &node, folder))
+        }
     };
     let (intent, changes) = match read {
-        Ok(Some(read)) => return read,
-        Ok(None) => (other(name, arguments), Vec::new()),
+        Ok(read) => return read,
         Err(_) if patch::is_patch(arguments) => {
             (CallIntent::Files(patch::files_of(arguments)), changes_of_patch(arguments))
         }
         Err(_) if tool == Tool::Shell && !arguments.is_empty() => {
             (shell_intent(arguments, folder), Vec::new())
         }
-        Err(_) => (other(name, arguments), Vec::new()),
+        Err(_) => (other(name, arguments, Vec::new()), Vec::new()),
     };
     CallRead { intent, lines: None, changes }
 }
 
-fn from_json_whole<N: Node>(tool: Tool, name: &str, node: &N, folder: &str) -> Option<CallRead> {
-    let intent = from_json(tool, name, node, folder)?;
+fn from_json_whole<N: Node>(tool: Tool, name: &str, arguments: &str, node: &N, folder: &str) -> CallRead {
+    let members = node.members().unwrap_or_default();
+    let Some(intent) = from_json(tool, name, node, &members, folder) else {
+        return CallRead { intent: other(name, arguments, flat(node)), lines: None, changes: Vec::new() };
+    };
     let (lines, changes) = match &intent {
         CallIntent::Files(files) => {
             let changes = match (tool, files.as_slice()) {
-                (Tool::Patch, _) => patch_of(node).map_or_else(Vec::new, |patch| changes_of_patch(&patch)),
-                (_, [(action, path)]) if action.is_change() => vec![(path.clone(), change_of(node, path))],
+                (Tool::Patch, _) => {
+                    patch_of(node, &members).map_or_else(Vec::new, |patch| changes_of_patch(&patch))
+                }
+                (_, [(action, path)]) if action.is_change() => {
+                    vec![(path.clone(), change_of(&members, path))]
+                }
                 _ => Vec::new(),
             };
-            (lines::of_call(node), changes)
+            (lines::of_call(&members), changes)
         }
         CallIntent::Shell { about, .. } if about.effects.iter().any(|(action, _)| action.is_change()) => {
-            (None, patch_of(node).map_or_else(Vec::new, |patch| changes_of_patch(&patch)))
+            (None, patch_of(node, &members).map_or_else(Vec::new, |patch| changes_of_patch(&patch)))
         }
         _ => (None, Vec::new()),
     };
-    Some(CallRead { intent, lines, changes })
+    CallRead { intent, lines, changes }
 }
 
 /// The intent of a shell command that runs in a folder.
@@ -114,8 +122,7 @@ pub(super) fn shell_intent(command: &str, folder: &str) -> CallIntent {
 }
 
 /// A call as one line: `book_flight: id A1, cabin economy`.
-fn other(name: &str, arguments: &str) -> CallIntent {
-    let mut flat = flat_json(arguments);
+fn other(name: &str, arguments: &str, mut flat: Vec<String>) -> CallIntent {
     // A task for another agent has a title beside its text.
     if flat.iter().any(|piece| piece.starts_with("description ")) {
         flat.retain(|piece| !piece.starts_with("prompt ") && !piece.starts_with("subagent_type "));
@@ -156,11 +163,16 @@ const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "commands"];
 const FOLDER_KEYS: [&str; 7] =
     ["workdir", "cwd", "working_directory", "workingDirectory", "working_dir", "directory", "dir_path"];
 
-fn from_json<N: Node>(tool: Tool, name: &str, node: &N, folder: &str) -> Option<CallIntent> {
+fn from_json<N: Node>(
+    tool: Tool,
+    name: &str,
+    node: &N,
+    members: &[(String, N)],
+    folder: &str,
+) -> Option<CallIntent> {
     if node.kind() == Kind::String {
         return node.with_text(|text, _| read_text(tool, text, folder)).flatten();
     }
-    let members = node.members().ok()?;
     let find = |keys: &[&str]| keys.iter().find_map(|key| members.iter().find(|(known, _)| known == key));
     let text_of =
         |keys: &[&str]| find(keys).and_then(|(_, value)| value.with_text(|text, _| text.to_owned()));
@@ -224,7 +236,7 @@ fn from_json<N: Node>(tool: Tool, name: &str, node: &N, folder: &str) -> Option<
                 (true, _) => None,
             }
         }
-        Tool::Ask => Some(CallIntent::Ask(questions_of(&members))),
+        Tool::Ask => Some(CallIntent::Ask(questions_of(members))),
         Tool::Plan => Some(CallIntent::Plan(
             text_of(&["plan", "text", "content", "response", "markdown"]).unwrap_or_default(),
         )),

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use rustc_hash::FxHashMap;
+
 use super::calls::{self, CallIntent, CallRead};
 use super::files::reports::Remark;
 use super::lookups::Lookups;
@@ -79,7 +81,7 @@ pub(super) struct Collector<'t> {
     pub(super) found: Evidence,
     pub(super) calls: Vec<Call<'t>>,
     /// For each call, by its part number in the pairing, its index in `calls`.
-    call_at: HashMap<u32, usize>,
+    call_at: FxHashMap<u32, usize>,
     /// Files, commands and errors of earlier summaries.
     pub(super) earlier: Evidence,
     pub(super) tasks: TaskList,
@@ -111,7 +113,7 @@ impl<'t> Collector<'t> {
             structure,
             found: Evidence::default(),
             calls: Vec::new(),
-            call_at: HashMap::new(),
+            call_at: FxHashMap::default(),
             earlier: Evidence::default(),
             tasks: TaskList::default(),
             pending: Pending::default(),
@@ -145,7 +147,7 @@ impl<'t> Collector<'t> {
         for (number, part) in (first_part..).zip(transcript.parts_of(index)) {
             match part.kind {
                 PartKind::ToolCall => self.call(i, written.call(transcript, part), number),
-                PartKind::ToolResult => self.result(i, part, number, &written.result(transcript, part)),
+                PartKind::ToolResult => self.result(i, part, number, written.result(transcript, part)),
                 PartKind::Text => self.said = first_text(transcript, part),
                 _ => {}
             }
@@ -158,7 +160,7 @@ impl<'t> Collector<'t> {
         let speaker = |part: usize| transcript.speaker_of(index, part);
         for said in parts.chunk_by(|&a, &b| speaker(a) == speaker(b)) {
             let parts = &transcript.parts[said[0]..said[0] + said.len()];
-            let text = texts(transcript, parts).collect::<Vec<_>>().join("\n\n");
+            let text = joined(transcript, parts);
             match speaker(said[0]) {
                 Role::User => self.user_words(i, &text),
                 Role::Assistant => self.assistant_words(i, &without_calls(&text)),
@@ -203,7 +205,8 @@ impl<'t> Collector<'t> {
         self.calls.push(Call { lines, said, changes, ..Call::new(i, tool, intent) });
     }
 
-    fn result(&mut self, i: usize, part: &Part, number: u32, text: &str) {
+    fn result(&mut self, i: usize, part: &Part, number: u32, whole: Cow<'t, str>) {
+        let text = &*whole;
         let answered = self.structure.pairing.call_of(number as usize);
         let call = answered.and_then(|call| self.call_at.get(&call).copied());
         let words = rejection::words_of_rejection(text);
@@ -244,7 +247,7 @@ impl<'t> Collector<'t> {
         let mut approved = None;
         match &mut call.intent {
             CallIntent::Lookup { .. } if !call.status.outcome.is_failure() => {
-                answered.into_iter().for_each(|call| self.lookups.answer(call, text));
+                answered.into_iter().for_each(|call| self.lookups.answer(call, whole.clone()));
             }
             CallIntent::Files(files) if says_created(text) => {
                 let written = files.iter_mut().filter(|(action, _)| *action == FileOp::Written);
@@ -330,8 +333,14 @@ fn process_in(text: &str) -> Option<String> {
 }
 
 /// The text parts of a message, one paragraph each.
-pub(super) fn text_of(transcript: &Transcript, index: usize) -> String {
-    texts(transcript, transcript.parts_of(index)).collect::<Vec<_>>().join("\n\n")
+pub(super) fn text_of(transcript: &Transcript, index: usize) -> Cow<'_, str> {
+    joined(transcript, transcript.parts_of(index))
+}
+
+fn joined<'t>(transcript: &'t Transcript, parts: &'t [Part]) -> Cow<'t, str> {
+    let mut texts = texts(transcript, parts);
+    let first = Cow::Borrowed(texts.next().unwrap_or(""));
+    texts.fold(first, |all, text| Cow::Owned(all.into_owned() + "\n\n" + text))
 }
 
 /// The texts of the text parts among `parts`.
@@ -362,7 +371,10 @@ fn says_created(text: &str) -> bool {
 
 /// Removes duplicates: keeps the first note and the newest of equal others.
 pub(super) fn without_repetitions(notes: Vec<Note>) -> Vec<Note> {
-    let mut newest_of: HashMap<&str, usize> = HashMap::new();
+    if notes.len() < 2 {
+        return notes;
+    }
+    let mut newest_of: HashMap<&str, usize> = HashMap::with_capacity(notes.len());
     for (i, note) in notes.iter().enumerate() {
         newest_of.insert(&note.text, i);
     }

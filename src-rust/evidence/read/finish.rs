@@ -28,7 +28,11 @@ impl Collector<'_> {
         }
         let mut commands = Commands::default();
         std::mem::take(&mut self.earlier.commands).into_iter().for_each(|run| commands.add(run));
-        let asks_to_cancel = |note: &&Note| has_word(&note.text.to_lowercase(), "cancel");
+        // Most requests have no such letters.
+        let asks_to_cancel = |note: &&Note| {
+            memchr::memmem::find(note.text.to_ascii_lowercase().as_bytes(), b"cancel").is_some()
+                && has_word(&note.text.to_lowercase(), "cancel")
+        };
         let asked = self.found.requests.iter().filter(asks_to_cancel).map(|note| note.message).collect();
         let mut errors = Errors::new(asked);
         std::mem::take(&mut self.earlier.errors).into_iter().for_each(|error| errors.add(error));

@@ -5,10 +5,9 @@
 
 use std::borrow::Cow;
 
-use super::flat::{flat, line_of};
+use super::flat::{flat_json_within, line_of};
 use crate::evidence::Note;
 use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
-use crate::json::{Tape, with_document};
 
 /// Longest text of a question or an answer.
 const MAX_CHARS: usize = 320;
@@ -26,7 +25,7 @@ struct Lookup<'t> {
     call: u32,
     message: usize,
     question: Cow<'t, str>,
-    answer: String,
+    answer: Cow<'t, str>,
 }
 
 #[derive(Debug)]
@@ -60,14 +59,14 @@ impl<'t> Lookups<'t> {
         if tool.last.len() == MAX_SHOWN {
             tool.last.remove(0);
         }
-        tool.last.push(Lookup { call, message, question, answer: String::new() });
+        tool.last.push(Lookup { call, message, question, answer: Cow::Borrowed("") });
     }
 
     /// The answer to a call.
-    pub(super) fn answer(&mut self, call: u32, text: &str) {
+    pub(super) fn answer(&mut self, call: u32, text: Cow<'t, str>) {
         let mut all = self.tools.iter_mut().flat_map(|tool| &mut tool.last);
         if let Some(lookup) = all.find(|lookup| lookup.call == call) {
-            lookup.answer = readable(text);
+            lookup.answer = text;
         }
     }
 
@@ -81,9 +80,9 @@ impl<'t> Lookups<'t> {
                 let times =
                     if is_newest && calls > shown { format!(" ({calls} calls)") } else { String::new() };
                 let question = readable(&lookup.question);
-                let question = if question.is_empty() { String::new() } else { format!(": {question}") };
-                let answer =
-                    if lookup.answer.is_empty() { String::new() } else { format!(" → {}", lookup.answer) };
+                let question = if question.is_empty() { question } else { format!(": {question}") };
+                let answer = readable(&lookup.answer);
+                let answer = if answer.is_empty() { answer } else { format!(" → {answer}") };
                 Note::new(lookup.message, format!("{name}{times}{question}{answer}"))
             })
         })
@@ -97,11 +96,7 @@ fn readable(text: &str) -> String {
         if text.len() > MAX_JSON_BYTES {
             return String::new();
         }
-        let pieces = match Tape::parse(text.as_bytes(), &mut || true) {
-            Ok(Some(tape)) => flat(&tape.root()),
-            _ => with_document(text.as_bytes(), |node| flat(&node)).unwrap_or_default(),
-        };
-        let line = line_of("", &pieces, MAX_CHARS);
+        let line = line_of("", &flat_json_within(text, MAX_CHARS), MAX_CHARS);
         return line.trim_start_matches([':', ' ']).to_owned();
     }
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");

@@ -9,8 +9,7 @@ use super::said::is_same_matter;
 use crate::evidence::language::asking::is_question;
 use crate::evidence::language::cues::is_constraint;
 use crate::evidence::language::matcher::Matcher;
-use crate::evidence::language::normal::folded;
-use crate::evidence::language::normal::{is_filler, normal, stem, words};
+use crate::evidence::language::normal::{folded, is_filler, normal, stem, words};
 use crate::evidence::language::steps::telling;
 use crate::evidence::language::table::has_any;
 use crate::evidence::text::{has_word, sentences};
@@ -46,6 +45,7 @@ const NEGATIONS: [&str; 20] = [
 /// A prohibition with such a word ends with a later order.
 const FOR_NOW: [&str; 9] =
     ["yet", "until", "for now", "wait", "hold off", "not now", "先别", "先不要", "暂时不"];
+static HOLDS_FOR_NOW: LazyLock<Matcher> = LazyLock::new(|| Matcher::default().with(1, &FOR_NOW));
 /// A prohibition with such a word lasts.
 const LASTING: [&str; 9] = ["never", "always", "ever", "nie", "niemals", "jamais", "nunca", "永远", "绝不"];
 /// Words before the verb of an order: "ok, now commit it".
@@ -153,12 +153,14 @@ pub(super) fn without_replaced(found: &mut Evidence) {
     found.constraints.retain(|note| !is_overruled(note));
     let (mut constraints, mut decisions) =
         (std::mem::take(&mut found.constraints), std::mem::take(&mut found.decisions));
-    let changes = changes(found);
+    let first = constraints.iter().chain(&decisions).map(|note| note.message).min();
+    let changes = LazyCell::new(|| changes(found, first));
     // A rule of several clauses stays: the number is in one of them.
     let is_changed = |note: &Note| {
         let is_simple = clauses(&note.text).is_empty() && !note.text.contains(" and ");
         let own = if is_simple { measures(&note.text) } else { Vec::new() };
-        changes.iter().any(|change| change.note.message > note.message && change.gives_new_value(&own))
+        !own.is_empty()
+            && changes.iter().any(|change| change.note.message > note.message && change.gives_new_value(&own))
     };
     constraints.retain(|note| !is_changed(note));
     decisions.retain(|note| !is_changed(note));
@@ -175,9 +177,8 @@ pub(super) fn without_replaced(found: &mut Evidence) {
 
 /// The later request that orders what a sentence prohibits for now: "don't commit yet" ends with "commit it".
 fn ended_by<'e>(found: &'e Evidence, message: usize, sentence: &str) -> Option<&'e Note> {
-    static MATCHER: LazyLock<Matcher> = LazyLock::new(|| Matcher::default().with(1, &FOR_NOW));
     let lower = folded(sentence);
-    let (start, _) = MATCHER.first_in(&lower)?;
+    let (start, _) = HOLDS_FOR_NOW.first_in(&lower)?;
     if has_any(&lower, &LASTING) {
         return None;
     }
@@ -259,8 +260,8 @@ impl ChangeOfMind<'_> {
     }
 }
 
-/// The user's sentences that change an earlier word: "the accent should be blue instead".
-fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
+/// The user's sentences after a message that change an earlier word: "the accent should be blue instead".
+fn changes(found: &Evidence, first: Option<usize>) -> Vec<ChangeOfMind<'_>> {
     const CHANGE: u32 = 1;
     static MATCHER: LazyLock<Matcher> =
         LazyLock::new(|| Matcher::default().with(CHANGE, &CHANGES).with(2 * CHANGE, &NEW_VALUES));
@@ -270,6 +271,11 @@ fn changes(found: &Evidence) -> Vec<ChangeOfMind<'_>> {
     said.chain(answers)
         .rev()
         .take(MAX_COMPARED)
+        .filter(|(note, text)| {
+            // Few texts have a cue at all.
+            let whole = if Some(note.message) > first { folded(text) } else { String::new() };
+            MATCHER.is_in(&whole) || whole.contains(" now")
+        })
         .flat_map(|(note, text)| sentences(text).take(12).map(move |sentence| (note, sentence)))
         .filter_map(|(note, sentence)| {
             let whole = folded(sentence);
@@ -318,9 +324,6 @@ fn without_quotes(text: &str) -> String {
 /// The later word that changes a sentence: they share half of its words, values aside, or the sentence gives another
 /// number of the same. A permission changes only what restricts.
 fn changed_by<'e>(changes: &[ChangeOfMind<'e>], message: usize, sentence: &str) -> Option<&'e Note> {
-    if !changes.iter().any(|change| change.note.message > message) {
-        return None;
-    }
     let lower = folded(sentence);
     let mut words = telling(sentence);
     words.retain(|word| {
@@ -426,20 +429,25 @@ fn measures(sentence: &str) -> Vec<Measure> {
 pub(super) fn overruled(found: &Evidence) -> Vec<(usize, String, Note)> {
     let mut parts: Vec<(usize, String, Note)> = Vec::new();
     let later: Vec<(&Note, Vec<String>)> = overruling(found).collect();
-    let changes = changes(found);
+    let messages = || found.requests.iter().map(|note| note.message);
+    let (changes, last) = (changes(found, messages().min()), messages().max());
     for (at, request) in found.requests.iter().enumerate() {
         let after: Vec<_> = later.iter().filter(|(note, _)| note.message > request.message).collect();
-        for (place, sentence) in sentences(&request.text).take(40).enumerate() {
+        let may_end = last > Some(request.message) && HOLDS_FOR_NOW.is_in(&folded(&request.text));
+        let may_change = changes.iter().any(|change| change.note.message > request.message);
+        // Few requests are read sentence by sentence.
+        let most = if after.is_empty() && !may_end && !may_change { 0 } else { 40 };
+        for (place, sentence) in sentences(&request.text).take(most).enumerate() {
             let wish = LazyCell::new(|| Wish::of(&folded(sentence)));
             let by = after.iter().find(|(_, denied)| wish.contradicts(denied)).map(|(note, _)| *note);
-            let by = by.or_else(|| ended_by(found, request.message, sentence));
+            let by = by.or_else(|| may_end.then(|| ended_by(found, request.message, sentence)).flatten());
             // A request begins with what is wanted, which another way of doing it does not change.
-            let may_change = |place: usize, text: &str| place > 0 || is_constraint(text);
             let changed = |place: usize, text: &str| {
-                may_change(place, text).then(|| changed_by(&changes, request.message, text)).flatten()
+                let is_open = may_change && (place > 0 || is_constraint(text));
+                is_open.then(|| changed_by(&changes, request.message, text)).flatten()
             };
             let whole = by.or_else(|| changed(place, sentence)).map(|note| (sentence, note));
-            let clauses = if whole.is_none() && !changes.is_empty() { clauses(sentence) } else { Vec::new() };
+            let clauses = if whole.is_none() && may_change { clauses(sentence) } else { Vec::new() };
             let clauses = clauses.into_iter().enumerate();
             let clauses = clauses.filter_map(|(i, clause)| Some((clause, changed(place + i, clause)?)));
             for (text, note) in whole.into_iter().chain(clauses) {

@@ -1,6 +1,7 @@
 //! What users and agents say: requests, answers, rules; decisions, causes, steps.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use super::calls::CallIntent;
 use super::collect::{Cause, Collector, note, push};
@@ -15,14 +16,15 @@ use crate::evidence::language::corrections;
 use crate::evidence::language::cues::{self, CuedSentence};
 use crate::evidence::language::labels;
 use crate::evidence::language::lists::plan_steps;
+use crate::evidence::language::matcher::Matcher;
 use crate::evidence::language::normal::folded;
 use crate::evidence::language::plan_rules::{rules_in, rules_of_plan};
 use crate::evidence::language::statements::{self, Statement};
 use crate::evidence::language::steps::{self, overlaps, paths_in, telling};
 use crate::evidence::language::table::{is_approval, is_courtesy};
 use crate::evidence::text::{
-    cut_middle, cut_whole, escape_section_tags, head_bytes, one_line, sentences, starts_with_ignoring_case,
-    tail_bytes,
+    Phrases, cut_middle, cut_whole, escape_section_tags, head_bytes, one_line, sentences,
+    starts_with_ignoring_case, tail_bytes,
 };
 use crate::evidence::write::document::ASKED;
 use crate::evidence::write::ranking::is_nod;
@@ -122,7 +124,8 @@ impl Collector<'_> {
         }
         // The model's earlier questions have been answered.
         self.found.next_steps.clear();
-        let questions = sentences(words).filter(|sentence| is_question(sentence));
+        let all: Vec<&str> = sentences(words).collect();
+        let questions = all.iter().filter(|sentence| is_question(sentence));
         self.found.questions = questions.take(MAX_PER_MESSAGE).map(|words| note(i, words)).collect();
         self.names.read(i, words, true);
         if is_nod {
@@ -143,13 +146,16 @@ impl Collector<'_> {
             self.user_list(i, &besides);
         }
         let rules = rules_in(words);
-        let said = cues::said(&rules);
+        let said: Vec<CuedSentence<'_>> = match &rules {
+            Cow::Borrowed(_) => all.iter().map(|sentence| CuedSentence::new(sentence)).collect(),
+            Cow::Owned(rules) => cues::said(rules),
+        };
         self.demands(i, &rules, &said, is_answer);
         for clause in denied(words) {
             self.calls.push(Call::new(i, "", CallIntent::Denied(clause)));
         }
         // "No chart." drops the step of that name.
-        for sentence in sentences(words).filter(|sentence| !is_question(sentence)) {
+        for sentence in all.iter().filter(|sentence| !is_question(sentence)) {
             if starts_with_ignoring_case(sentence, "no ")
                 && sentence.split_whitespace().count() <= MAX_DENIED_WORDS
             {
@@ -355,13 +361,14 @@ impl Collector<'_> {
 
 /// Whether an answer asks for nothing besides.
 fn is_pure_answer(asked: &UserQuestion, words: &str) -> bool {
-    let lower = folded(words);
     let count = words.split_whitespace().count();
     if chosen(words, &asked.options).is_some() && count <= 3 {
         return true;
     }
-    let is_one = sentences(words).count() <= 1 && words.chars().count() <= MAX_PURE_CHARS;
-    let wishes = WISHES.iter().any(|wish| crate::evidence::text::has_word(&lower, wish));
+    if words.chars().count() > MAX_PURE_CHARS || sentences(words).nth(1).is_some() {
+        return false;
+    }
+    let lower = folded(words);
     let is_value = lower.starts_with(|c: char| c.is_ascii_digit());
     // "Yes, and put them there" asks for more, in any language.
     const YES: [&str; 8] = ["yes", "oui", "ja", "sí", "si", "sì", "sim", "да"];
@@ -370,7 +377,8 @@ fn is_pure_answer(asked: &UserQuestion, words: &str) -> bool {
     ];
     let first = lower.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
     let adds = YES.contains(&first) && (count > 4 || AND.iter().any(|word| lower.contains(word)));
-    is_one && !adds && (is_value || !wishes)
+    static WISHED: LazyLock<Matcher> = LazyLock::new(|| Matcher::default().with(1, &WISHES));
+    !adds && (is_value || !WISHED.is_in(&lower))
 }
 
 /// The words of a sentence that name a cause.
@@ -395,7 +403,8 @@ fn denied(words: &str) -> Vec<String> {
     };
     let head = head_bytes(words, 4_000);
     // Few messages deny anything: most of them are not read sentence by sentence.
-    if !["n't ", "n’t ", "nt ", "not "].iter().any(|cue| head.contains(cue)) {
+    static CUES: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(&["n't ", "n’t ", "nt ", "not "]));
+    if !CUES.any_in(head) {
         return Vec::new();
     }
     sentences(head).filter_map(clause).take(MAX_PER_MESSAGE).collect()

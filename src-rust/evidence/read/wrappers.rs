@@ -3,8 +3,10 @@
 //! Agents add reminders, command echoes and hook output to user messages. These are not the user's words, so a summary
 //! must not report them as requests.
 
+use std::sync::LazyLock;
+
 use crate::evidence::language::table::told_in;
-use crate::evidence::text::starts_with_ignoring_case;
+use crate::evidence::text::{Phrases, lines, starts_with_ignoring_case};
 
 /// Tags whose whole block is noise.
 const NOISE_TAGS: [&str; 20] = [
@@ -112,6 +114,9 @@ pub(super) fn unwrap(text: &str) -> Unwrapped {
 pub(super) fn sandbox(text: &str) -> Option<String> {
     const LIMITS: [(&str, &str); 3] =
         [("sandbox_mode", "sandbox"), ("network_access", "network"), ("approval_policy", "approval")];
+    if !text.contains('<') {
+        return None;
+    }
     let block = text.split_once("<environment_context>")?.1.split_once("</environment_context>")?.0;
     let value = |tag: &str| {
         let value = block.split_once(&format!("<{tag}>"))?.1.split_once('<')?.0.trim();
@@ -135,12 +140,12 @@ pub(super) fn told(text: &str) -> Vec<String> {
 /// Whether the first line is the title of a handover.
 fn is_handover(words: &str) -> bool {
     let line = words.lines().next().unwrap_or("");
-    let title = line.trim_start_matches(['#', '*', ' ']).to_lowercase();
     let is_title = line.starts_with(['#', '*']) || line.trim_end().ends_with(':');
-    is_title
-        && line.len() < 100
-        && words.lines().count() > 2
-        && HANDOVER_TITLES.iter().any(|lead| title.starts_with(lead))
+    let names_handover = || {
+        let title = line.trim_start_matches(['#', '*', ' ']).to_lowercase();
+        HANDOVER_TITLES.iter().any(|lead| title.starts_with(lead))
+    };
+    is_title && line.len() < 100 && lines(words).nth(2).is_some() && names_handover()
 }
 
 /// The request after a list of what is open in an editor: `## My request for Codex:`.
@@ -157,6 +162,17 @@ fn after_context(words: &str) -> &str {
         }
     }
     words
+}
+
+/// Fewest characters of a bar that shows progress.
+const MIN_BAR_CHARS: usize = 9;
+
+/// Whether a text has the signs of a progress meter. Most texts have none.
+fn may_have_meter(text: &str) -> bool {
+    static SIGNS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(&["%", "it/s]", "ETA "]));
+    // The characters of a bar that are not ASCII begin with one byte.
+    let is_of_bar = |byte: &u8| matches!(byte, b'=' | b'#' | 0xe2);
+    SIGNS.any_in(text) || text.bytes().filter(is_of_bar).count() >= MIN_BAR_CHARS
 }
 
 /// Whether an environment answers in the user's role: a shell prompt, an observation, a progress meter.
@@ -180,14 +196,14 @@ fn is_environment(words: &str) -> bool {
     if OPENINGS.iter().any(|opening| starts_with_ignoring_case(words, opening)) {
         return true;
     }
-    let lines: Vec<&str> = words.lines().take(60).map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = lines(words).take(60).map(str::trim).filter(|line| !line.is_empty()).collect();
     let is_meter = |line: &&&str| {
         let percent =
             line.contains("%|") || (line.contains("% ") && line.contains(['=', '#', '█', '━', '▏']));
         percent
             || line.contains("it/s]")
             || line.contains("ETA ")
-            || line.chars().filter(|c| "█━▓░=#".contains(*c)).count() > 8
+            || line.chars().filter(|c| "█━▓░=#".contains(*c)).count() >= MIN_BAR_CHARS
     };
     let is_prompt = |line: &str| {
         let head = line.split(' ').next().unwrap_or("");
@@ -200,7 +216,7 @@ fn is_environment(words: &str) -> bool {
             || (head.contains('@') && head.contains(':') && head.ends_with(['$', '#', '%']))
             || (head.contains('@') && line.contains(":~"))
     };
-    let meters = lines.iter().filter(is_meter).count();
+    let meters = if may_have_meter(words) { lines.iter().filter(is_meter).count() } else { 0 };
     let begins = lines.first().is_some_and(|line| is_prompt(line));
     let ends = lines.len() > 1 && lines.last().is_some_and(|line| is_prompt(line) && line.len() < 60);
     (meters > 0 && 2 * meters >= lines.len())

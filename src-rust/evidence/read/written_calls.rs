@@ -57,12 +57,14 @@ impl<'t> Written<'t> {
     }
 
     /// The text of a result, without the tags of a response; as a flat JSON object if its keys and values are separate.
-    pub fn result(&mut self, transcript: &Transcript, part: &Part) -> Cow<'t, str> {
-        let has_keys = || transcript.pieces_of(part).iter().any(|piece| piece.kind == PieceKind::ResultKey);
-        match self.responses.next() {
-            Some(response) => Cow::Borrowed(response),
-            None if has_keys() => Cow::Owned(object_of(transcript, part)),
-            None => Cow::Owned(transcript.result_text(part)),
+    pub fn result(&mut self, transcript: &'t Transcript, part: &'t Part) -> Cow<'t, str> {
+        let pieces = transcript.pieces_of(part);
+        let has_keys = || pieces.iter().any(|piece| piece.kind == PieceKind::ResultKey);
+        match (self.responses.next(), pieces) {
+            (Some(response), _) => Cow::Borrowed(response),
+            (None, _) if has_keys() => Cow::Owned(object_of(transcript, part)),
+            (None, [piece]) => Cow::Borrowed(transcript.str(&piece.span)),
+            (None, _) => Cow::Owned(transcript.result_text(part)),
         }
     }
 }

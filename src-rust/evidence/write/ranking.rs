@@ -206,15 +206,22 @@ pub(in crate::evidence) fn is_nod(text: &str) -> bool {
     if text.len() > MAX_NOD_BYTES {
         return false;
     }
-    let lower = text.to_lowercase().replace(['\'', '’'], "");
-    let words: Vec<&str> =
-        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    words.len() <= 8
-        && words.iter().all(|word| NODS.contains(word))
-        && (words.is_empty()
-            || words.iter().any(|word| CONSENTS.contains(word) || NOT_ASCII.contains(word))
-            || words == ["next"]
-            || words == ["go"])
+    let (mut words, mut consents, mut goes, mut word) = (0, false, false, String::new());
+    // Most texts are none by their first word.
+    for c in text.chars().flat_map(char::to_lowercase).chain([' ']) {
+        if c.is_alphanumeric() {
+            word.push(c);
+        } else if !matches!(c, '\'' | '’') && !word.is_empty() {
+            words += 1;
+            if words > 8 || !NODS.contains(&&*word) {
+                return false;
+            }
+            consents |= CONSENTS.contains(&&*word) || NOT_ASCII.contains(&&*word);
+            goes = word == "go";
+            word.clear();
+        }
+    }
+    words == 0 || consents || (words == 1 && goes)
 }
 
 /// Whether a text only asks, and wishes nothing: "does it have a cache?", not "can you add a cache?".

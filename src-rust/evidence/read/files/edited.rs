@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 
 use super::comments::{MAX_COMMENT_CHARS, comment_signs, comments_only_in, new_comment};
 use crate::evidence::commands::patch;
-use crate::evidence::text::{escape_section_tags, head_bytes, one_line};
+use crate::evidence::text::{ascii_table, escape_section_tags, head_bytes, lines, one_line};
 use crate::node::{Kind, Node};
 
 /// Bytes of each side of an edit that are read.
@@ -50,8 +50,8 @@ impl Change {
         let is_whole = !old.is_empty() && old != new && old.len().max(new.len()) < MAX_TEXT_BYTES - 4;
         let replaced =
             is_whole.then(|| (XxHash3_64::oneshot(old.as_bytes()), XxHash3_64::oneshot(new.as_bytes())));
-        let old: Vec<&str> = head_bytes(old, MAX_TEXT_BYTES).lines().collect();
-        let new: Vec<&str> = head_bytes(new, MAX_TEXT_BYTES).lines().collect();
+        let old: Vec<&str> = lines(head_bytes(old, MAX_TEXT_BYTES)).collect();
+        let new: Vec<&str> = lines(head_bytes(new, MAX_TEXT_BYTES)).collect();
         let before = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
         let shorter = old.len().min(new.len()) - before;
         let after = old.iter().rev().zip(new.iter().rev()).take(shorter).take_while(|(a, b)| a == b).count();
@@ -82,7 +82,8 @@ impl Change {
             let names = used.flat_map(|line| names_in(line).filter(|name| is_telling(name, line)));
             let names: Vec<&str> = names.collect();
             if !names.is_empty() {
-                let known: FxHashSet<&str> = old.iter().flat_map(|line| names_in(line)).collect();
+                let known = old.iter().flat_map(|line| names_in(line)).filter(|name| may_be_telling(name));
+                let known: FxHashSet<&str> = known.collect();
                 names.iter().filter(|name| !known.contains(**name)).for_each(|name| change.add(name));
             }
         }
@@ -158,7 +159,7 @@ impl Change {
 }
 
 /// The patch among the arguments of a call.
-pub(in crate::evidence::read) fn patch_of<N: Node>(node: &N) -> Option<String> {
+pub(in crate::evidence::read) fn patch_of<N: Node>(node: &N, members: &[(String, N)]) -> Option<String> {
     let text = |node: &N| {
         node.with_text(|text, _| patch::is_patch(text).then(|| text.to_owned())).flatten().or_else(|| {
             // A command of words: `["apply_patch", "*** Begin Patch…"]`.
@@ -169,7 +170,6 @@ pub(in crate::evidence::read) fn patch_of<N: Node>(node: &N) -> Option<String> {
                 .find(|text| patch::is_patch(text))
         })
     };
-    let members = node.members().unwrap_or_default();
     text(node).or_else(|| members.iter().take(20).find_map(|(_, value)| text(value)))
 }
 
@@ -180,7 +180,7 @@ pub(in crate::evidence::read) fn changes_of_patch(patch: &str) -> Vec<(String, C
 }
 
 /// One edit, a list of edits, or a whole text.
-pub(in crate::evidence::read) fn change_of<N: Node>(node: &N, path: &str) -> Change {
+pub(in crate::evidence::read) fn change_of<N: Node>(members: &[(String, N)], path: &str) -> Change {
     const OLD: [&str; 8] =
         ["old_string", "old_str", "oldString", "oldText", "old_text", "search", "original", "old"];
     const NEW: [&str; 10] = [
@@ -203,9 +203,8 @@ pub(in crate::evidence::read) fn change_of<N: Node>(node: &N, path: &str) -> Cha
             (old, new) => Some(Change::between(&old.unwrap_or_default(), &new.unwrap_or_default(), path)),
         }
     };
-    let members = node.members().unwrap_or_default();
     let list = members.iter().find(|(key, value)| key == "edits" && value.kind() == Kind::Array);
-    let mut change = one(&members).unwrap_or_default();
+    let mut change = one(members).unwrap_or_default();
     if let Some((_, list)) = list {
         for item in list.first_items(MAX_EDITS) {
             one(&item.members().unwrap_or_default()).iter().for_each(|edit| change.merge(edit));
@@ -333,7 +332,8 @@ fn is_comment(line: &str) -> bool {
 
 /// The words of a line that may be names, with their qualifiers.
 fn names_in(line: &str) -> impl Iterator<Item = &str> {
-    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+    const NAME: [bool; 256] = ascii_table(b"_.");
+    let is_of_name = |byte: &u8| NAME[usize::from(*byte)];
     let bytes = line.as_bytes();
     let mut at = 0;
     let words = std::iter::from_fn(move || {
@@ -347,6 +347,12 @@ fn names_in(line: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
 }
 
+/// Whether [`is_telling`] may be true of a name in some line.
+fn may_be_telling(name: &str) -> bool {
+    (4..=40).contains(&name.len())
+        && name.bytes().any(|byte| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'.'))
+}
+
 /// Whether a word of a line is a name that others know: qualified (`paths.AbsPath`), a type or an exported name
 /// (`RepoRoot`), a name with underscores (`started_at`), or one that is called (`useTeam(`). Not a local variable.
 fn is_telling(name: &str, line: &str) -> bool {
@@ -355,7 +361,7 @@ fn is_telling(name: &str, line: &str) -> bool {
     let has_humps =
         || bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     let is_called = || line.split_once(name).is_some_and(|(_, rest)| rest.starts_with('('));
-    (4..=40).contains(&name.len())
+    may_be_telling(name)
         && (joins(b'.') || joins(b'_') || (has_humps() && (bytes[0].is_ascii_uppercase() || is_called())))
 }
 

@@ -15,7 +15,7 @@ use self::test_runs::{failed_tests, reports_failure, verdict};
 use super::flat::flat_json;
 use crate::evidence::commands::exit_code::{TAIL_BYTES, exit_code};
 use crate::evidence::commands::shell::ShellCommand;
-use crate::evidence::text::{Phrases, head_bytes, one_line, starts_with_ignoring_case, tail_bytes};
+use crate::evidence::text::{Phrases, head_bytes, lines, one_line, starts_with_ignoring_case, tail_bytes};
 use crate::evidence::{CommandKind, CommandStatus};
 
 /// Longest detail line.
@@ -210,7 +210,7 @@ fn ends_of(text: &str) -> Vec<&str> {
     } else {
         (head_bytes(text, HEAD_BYTES), tail_bytes(text, TAIL_BYTES))
     };
-    head.lines().chain(tail.lines()).map(str::trim).filter(|line| !line.is_empty()).collect()
+    lines(head).chain(lines(tail)).map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
 /// What a probe answers: the one line of its output if that is a number (`413` of curl), or the time that it took.

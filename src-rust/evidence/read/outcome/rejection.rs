@@ -30,7 +30,10 @@ const REJECTIONS: [&str; 22] = [
 
 /// Whether the result says that the user rejected the call.
 pub(in crate::evidence::read) fn is_rejection(text: &str) -> bool {
-    let text = text.trim_start().trim_start_matches("Error: ");
+    let mut text = text.trim_start();
+    while let Some(rest) = text.strip_prefix("Error: ") {
+        text = rest;
+    }
     REJECTIONS.iter().any(|prefix| starts_with_ignoring_case(text, prefix))
 }
 

@@ -1,6 +1,6 @@
 //! Results in JSON: the error they report, or the output and exit code of a command.
 
-use crate::json::with_document;
+use crate::json::{Tape, with_document};
 use crate::node::{Kind, Node};
 
 /// Longest JSON that is read for an outcome.
@@ -25,15 +25,21 @@ pub(super) fn structured(text: &str) -> Option<Structured> {
     if !text.starts_with('{') || !text.ends_with('}') || text.len() > MAX_JSON_BYTES {
         return None;
     }
-    with_document(text.as_bytes(), |node| {
-        let mut found = Structured::default();
-        for (key, value) in node.members().ok()? {
-            member(&mut found, key.as_str(), &value);
-        }
-        Some(found)
-    })
-    .ok()
-    .flatten()
+    match Tape::parse(text.as_bytes(), &mut || true) {
+        Ok(Some(tape)) => members(&tape.root()),
+        _ => with_document(text.as_bytes(), |node| members(&node)).ok().flatten(),
+    }
+}
+
+fn members<N: Node>(node: &N) -> Option<Structured> {
+    let (mut found, mut name) = (Structured::default(), String::new());
+    let read = node.each_member(|key, value| {
+        name.clear();
+        name.extend(key.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase()));
+        member(&mut found, &name, value);
+        Ok(())
+    });
+    read.is_ok().then_some(found)
 }
 
 /// Whether a problem lacks its reason.
@@ -50,6 +56,7 @@ fn is_short<N: Node>(value: &N) -> bool {
     value.kind() != Kind::String || value.with_text(|text, _| text.len() <= 20).unwrap_or(false)
 }
 
+/// Reads a member by its key in lower case, without the signs that join its words.
 fn member<N: Node>(found: &mut Structured, key: &str, value: &N) {
     let text = || value.with_text(|text, _| text.to_owned());
     let mut raw = String::new();
@@ -57,8 +64,7 @@ fn member<N: Node>(found: &mut Structured, key: &str, value: &N) {
         let _ = value.write_json(&mut raw);
         raw.trim().to_owned()
     };
-    let key = key.to_ascii_lowercase().replace(['_', '-'], "");
-    match key.as_str() {
+    match key {
         "error" | "errors" | "errormessage" | "exception" | "fehler" | "erreur" | "errore" | "erro"
         | "错误" => {
             let said = text().unwrap_or_else(&mut written);
@@ -91,7 +97,7 @@ fn member<N: Node>(found: &mut Structured, key: &str, value: &N) {
             let said = text().unwrap_or_else(&mut written);
             let is_code =
                 said.len() == 3 && said.starts_with(['4', '5']) && said.bytes().all(|b| b.is_ascii_digit());
-            let is_code = is_code && !matches!(key.as_str(), "state" | "result" | "outcome");
+            let is_code = is_code && !matches!(key, "state" | "result" | "outcome");
             let is_word = key != "code"
                 && matches!(
                     said.to_ascii_lowercase().as_str(),
