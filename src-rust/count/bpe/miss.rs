@@ -14,6 +14,8 @@ use crate::count::tables::vocab::{Rank, Slot, Vocab};
 
 /// Most occurrences of a word that may wait for its merge, so that a limit sees them soon.
 const MOST_TIMES: usize = 4;
+/// Bytes searched at once for the end of a segment; in a longer piece there are checks within the search.
+const SEARCHED: usize = 64 * 1024;
 /// Misses probed together.
 const AHEAD: usize = 32;
 
@@ -246,6 +248,9 @@ pub(crate) fn segments(
     memo: &mut Memo,
     check: &mut impl FnMut(usize) -> bool,
 ) -> Option<usize> {
+    if piece.len() > SEARCHED {
+        return segments_of_long(vocab, engine, piece, memo, check);
+    }
     let mut total = 0;
     let (mut merged, mut at) = (0, 0);
     for segment in merge::segments(vocab, piece) {
@@ -258,6 +263,48 @@ pub(crate) fn segments(
         merged += segment.len();
         if merged >= merge::WINDOW {
             merged = 0;
+            if !check(total) {
+                return None;
+            }
+        }
+    }
+    Some(total)
+}
+
+/// [`segments`] of a piece in which the end of a segment may be far away.
+#[cold]
+#[inline(never)]
+fn segments_of_long(
+    vocab: &Vocab,
+    engine: Engine,
+    piece: &[u8],
+    memo: &mut Memo,
+    check: &mut impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    let (mut total, mut checked, mut at) = (0, 0, 0);
+    while at < piece.len() {
+        let mut searched = at;
+        let end = loop {
+            // Four bytes tell that a segment ends in their middle; they may begin at each of the bytes searched.
+            let near = &piece[searched..piece.len().min(searched + SEARCHED + 3)];
+            let len = merge::segments(vocab, near).next().map_or(0, <[u8]>::len);
+            if len < near.len() || searched + len == piece.len() {
+                break searched + len;
+            }
+            searched += SEARCHED;
+            if !check(total) {
+                return None;
+            }
+        };
+        let segment = &piece[at..end];
+        total += if segment.len() <= SHORTEST {
+            segment_of(vocab, engine, (piece, at, segment), memo)
+        } else {
+            merge::count(vocab, engine, segment, &mut |so_far| check(total + so_far))?
+        };
+        at = end;
+        if at - checked >= merge::WINDOW {
+            checked = at;
             if !check(total) {
                 return None;
             }
@@ -283,4 +330,39 @@ fn segment_of(
     let count = merge::count(vocab, engine, segment, &mut |_| true).unwrap_or(0);
     memo.keep(&place, segment, count);
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::memo::thread::MemoGuard;
+    use crate::count::tables::vocab::O200K;
+
+    #[test]
+    fn a_long_piece_is_cut_at_the_same_ends_and_checked_on_the_way() {
+        let tail = "对乜".repeat(3);
+        let engine = Engine::fastest();
+        for len in [0, 1, SEARCHED - 3, SEARCHED - 2, SEARCHED - 1, SEARCHED, SEARCHED + 1, 5 * SEARCHED + 7]
+        {
+            for text in [format!("{}{tail}", "a".repeat(len)), format!("{tail}{}{tail}", "a".repeat(len))] {
+                let piece = text.as_bytes();
+                let parts: Vec<&[u8]> = merge::segments(&O200K, piece).collect();
+                assert!(parts.len() > 3, "{len}");
+                let count = |part: &&[u8]| merge::count(&O200K, engine, part, &mut |_| true);
+                let expected: Option<usize> = parts.iter().map(count).sum();
+                let mut memo_guard = MemoGuard::new(0);
+                let mut checks = 0;
+                let mut check = |_| {
+                    checks += 1;
+                    true
+                };
+                let found = segments_of_long(&O200K, engine, piece, memo_guard.memo(), &mut check);
+                assert_eq!(found, expected, "{len}");
+                assert!(checks >= len / SEARCHED, "{len}");
+                assert_eq!(segments(&O200K, engine, piece, memo_guard.memo(), &mut |_| true), expected);
+                let refused = segments_of_long(&O200K, engine, piece, memo_guard.memo(), &mut |_| false);
+                assert_eq!(refused.is_none(), len > 1, "{len}");
+            }
+        }
+    }
 }
