@@ -718,10 +718,10 @@ def test_signals_are_handled_throughout_a_count(text: str) -> None:
     done = run(
         f"""
         import signal, sys, time, foldline as fl
-        counter, text, heard = fl.TokenCounter(), ({HOSTILE[text]})[: 1 << 20], []
-        signal.signal(signal.SIGALRM, lambda *_: heard.append(time.monotonic()))
+        counter, text, handled = fl.TokenCounter(), ({HOSTILE[text]})[: 1 << 20], []
+        signal.signal(signal.SIGALRM, lambda *_: handled.append(time.monotonic()))
         def measure():
-            heard.clear()
+            handled.clear()
             called = time.monotonic()
             text.isascii() or text.encode()
             begin = 2 * time.monotonic() - called
@@ -729,7 +729,7 @@ def test_signals_are_handled_throughout_a_count(text: str) -> None:
             counter.count(text)
             end = time.monotonic()
             signal.setitimer(signal.ITIMER_REAL, 0)
-            return end - begin, {{int(4 * (at - begin) / (end - begin)) for at in heard if begin <= at < end}}
+            return end - begin, {{int(4 * (at - begin) / (end - begin)) for at in handled if begin <= at < end}}
         seconds = 0.0
         while seconds < 0.3:
             text += text
